@@ -38,7 +38,7 @@ double Milliseconds() {
       .count();
 }
 
-// Uniform, as the initial values of torch.nn.Linear with so many inputs.
+// Uniform, as the initial values of torch.nn.Linear with `inputs` input features.
 at::Tensor Draw(at::IntArrayRef shape, std::int64_t inputs, at::ScalarType type,
                 const at::Generator& generator) {
   const double bound = 1 / std::sqrt(static_cast<double>(inputs));
@@ -51,7 +51,7 @@ at::ScalarType GateType(const Config& config) {
   return config.type == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-// A token's experts get the logit 0, so that each has the weight 1 / k; others have next to no probability.
+// Logit of experts that are not chosen; the chosen ones get 0, so that each has the weight 1 / k.
 constexpr double kNotChosen = -1e4;
 
 // Sent by this rank for routing and experts.
@@ -65,7 +65,8 @@ std::int64_t SentBytes(const comm::Communicator& comm) {
   return bytes;
 }
 
-// A rank's tokens are whole sequences, and perhaps a shorter one. `apply` to (sequences, tokens, width) of each.
+// A rank's tokens are whole sequences, and possibly a shorter one: calls `apply` with (sequences, tokens, width) for
+// each length.
 template <typename Function>
 void ForEachLength(const at::Tensor& rows, std::int64_t tokens, const Function& apply) {
   const std::int64_t whole = rows.size(0) / tokens * tokens, rest = rows.size(0) - whole;

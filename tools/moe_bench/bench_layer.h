@@ -3,10 +3,10 @@
 //   BenchLayer layer(config, /*local_experts=*/8, ranks, cost);
 //   PLAIT_ASSIGN_OR_RETURN(const StepFacts facts, layer.Step(0));
 //
-// h = x + attention(x); y = experts that the gate chooses from h; loss: of each sequence, the negative logarithm of the
-// first token's share in a softmax over the sequence's sums of features. x is drawn once. Attention is timed by
-// itself and not differentiated; the gradient of h is computed. A training step is that of the trainers: one engine reduces the
-// gradients of gate and experts, bfloat16 has float32 masters.
+// h = x + attention(x); y = MoE(h). The loss of a sequence is the negative log softmax, over its tokens, of the sums
+// over features of y, at its first token; the loss is the mean over all sequences. x is drawn once. Attention is timed
+// separately and not differentiated; the gradient of h is computed. A training step is that of the trainers: one engine
+// reduces the gradients of gate and experts, and bfloat16 has float32 masters.
 #ifndef PLAIT_TOOLS_MOE_BENCH_BENCH_LAYER_H_
 #define PLAIT_TOOLS_MOE_BENCH_BENCH_LAYER_H_
 
@@ -37,40 +37,42 @@ struct BenchRanks {
   explicit BenchRanks(const comm::Communicator& all);  // collective
 
   comm::Communicator world;
-  comm::DeviceMesh mesh;  // of data ranks, which are one group of experts
-  // Bytes along these are counted: "tokens", of the census, and "ep".
+  comm::DeviceMesh mesh;  // data ranks, which are one group of experts
+  // Axes whose bytes are counted: "tokens" (the census) and "ep".
   comm::Communicator tokens;
   moe::ExchangeRanks experts;
 };
 
-// Of a rank's experts, drawn from a seed; they need gradients.
+// Weights of a rank's experts, drawn from `seed`, with requires_grad.
 moe::ExpertWeights DrawExperts(const Config& config, int local_experts, at::ScalarType type,
                                std::uint64_t seed);
+// Bytes of the weights of one expert.
 std::int64_t ExpertBytes(const moe::ExpertWeights& weights);
 moe::ExpertsOptions MlpOf(const Config& config);
 
-// Of this rank, but loads and predictions, which all ranks have in common.
+// Measurements of this rank in a step; loads and predictions are the same on all ranks.
 struct StepFacts {
   double attention_ms = 0, step_ms = 0, forward_ms = 0, backward_ms = 0;
   RankLines lines = {};
-  std::int64_t routed_rows = 0;  // that its tokens chose
-  std::int64_t sent_rows = 0;    // that have to travel: SentRows
+  std::int64_t routed_rows = 0;  // (token, expert) pairs of its tokens
+  std::int64_t sent_rows = 0;    // rows that it has to send: SentRows (traffic.h)
   std::int64_t wire_bytes = 0;   // sent for routing and experts
   moe::LoadReport load = {};
-  std::optional<moe::LoadReport> stale_load = {};  // with the replicas of the step before
+  std::optional<moe::LoadReport> stale_load = {};  // with the replicas of the previous step
   moe::LoadReport home_load = {};                  // without replicas
   moe::MoeSeconds predicted = {}, predicted_home = {};
 };
 
 class BenchLayer {
  public:
-  // Collective. Refers to `config` and `ranks`.
+  // Collective. `config` and `ranks` must outlive the layer.
   BenchLayer(const Config& config, int local_experts, const BenchRanks& ranks, const moe::MoeCostModel& cost);
 
-  // Collective. INTERNAL, the same on all ranks, where the gate's logits are not finite.
+  // Collective. Runs and times one step. INTERNAL, the same on all ranks, if the gate's logits are not finite.
   absl::StatusOr<StepFacts> Step(int step);
 
-  bool gate_learns() const;
+  bool gate_learns() const;  // false with --workload
+  // Bytes of the weights of one expert.
   std::int64_t expert_bytes() const { return ExpertBytes(weights_); }
 
  private:

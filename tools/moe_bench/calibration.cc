@@ -23,7 +23,7 @@ double WallSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The least of a few runs; of each, the slowest rank's time.
+// Collective. The minimum over a few runs of the slowest rank's time.
 double SlowestRanksSeconds(const comm::Communicator& world, const std::function<void()>& work,
                            Clock now = WallSeconds) {
   constexpr int kRuns = 4;
@@ -34,13 +34,13 @@ double SlowestRanksSeconds(const comm::Communicator& world, const std::function<
     work();
     double seconds = now() - begin;
     world.AllReduce(comm::BufferOf(absl::MakeSpan(&seconds, 1)), comm::ReduceOp::kMax);
-    // The first one takes memory.
+    // The first run allocates memory.
     if (run == 1 || (run > 1 && seconds < least)) least = seconds;
   }
   return least;
 }
 
-// Seconds of an all-to-all of so many bytes to each rank.
+// Seconds of an all-to-all of `bytes` to each rank.
 double ExchangeSeconds(const comm::Communicator& comm, std::int64_t bytes) {
   std::vector<std::uint8_t> out(bytes * comm.size(), 1), in(out.size());
   return SlowestRanksSeconds(comm, [&] {
@@ -80,7 +80,7 @@ Calibration Calibrate(const Config& config, int local_experts, const BenchRanks&
   const int others = ranks.world.size() - 1;
   std::string text = "[Calibration]";
   if (others == 0) {
-    // Nothing travels; the model wants a number.
+    // Nothing is sent; the model needs a positive number.
     cost.link_bytes_per_second = 1;
   } else {
     if (config.latency_seconds == 0) cost.latency_seconds = ExchangeSeconds(ranks.experts.comm(), 8) / others;

@@ -1,4 +1,4 @@
-// Rates of this run's ranks, measured shortly before it, for the cost model.
+// Measures link and compute rates before a run, for the cost model.
 #ifndef PLAIT_TOOLS_MOE_BENCH_CALIBRATION_H_
 #define PLAIT_TOOLS_MOE_BENCH_CALIBRATION_H_
 
@@ -12,12 +12,13 @@ namespace plait::moe_bench {
 
 struct Calibration {
   moe::MoeCostModel cost;
-  double processor_flops = 0;  // of the experts, per second of a rank's processor time; measured
-  std::string text;            // a line of what was measured and what was given
+  double processor_flops = 0;  // FLOP/s of a rank's experts in processor time; always measured
+  std::string text;            // the line "[Calibration] ..."
 };
 
-// Collective. What a flag gives is not measured. The link by all-to-alls of all ranks, the experts by a forward and a backward
-// pass on all ranks at once; the slowest rank counts, so that all ranks have the same rates and make the same plans.
+// Collective. Measures the rates that no flag gives: the link by all-to-alls among all ranks, the experts by a forward
+// and a backward pass on all ranks at once. Times are those of the slowest rank, so that all ranks get the same rates
+// and make the same plans.
 Calibration Calibrate(const Config& config, int local_experts, const BenchRanks& ranks);
 
 }  // namespace plait::moe_bench

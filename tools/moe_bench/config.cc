@@ -174,7 +174,7 @@ absl::Status CheckNumbers(const Config& c) {
   return absl::OkStatus();
 }
 
-// Products of positive numbers as doubles, which are exact where it matters.
+// Computed in doubles, which are exact up to the limit.
 absl::Status CheckProduct(const std::string& what, std::initializer_list<double> factors) {
   constexpr double kMost = std::numeric_limits<std::int32_t>::max();
   double product = 1;

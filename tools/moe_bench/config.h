@@ -22,19 +22,19 @@ enum class Mode { kDispatchOnly, kForwardBackward, kTrainingStep };
 inline constexpr int kHeads = 8;
 
 struct Config {
-  std::vector<int> local_experts = {8, 16, 32, 64};  // experts of a rank; a configuration each
+  std::vector<int> local_experts = {8, 16, 32, 64};  // experts per rank; one configuration each
   int top = 2;
   std::int64_t model_dim = 1024, hidden_size = 4096;
-  std::int64_t samples = 8192;    // tokens of a rank
-  std::int64_t num_tokens = 512;  // of a sequence
+  std::int64_t samples = 8192;    // tokens per rank
+  std::int64_t num_tokens = 512;  // tokens per sequence
   bool gated = false;
   std::string dtype = "float32";
   c10::ScalarType type = c10::ScalarType::Float;
 
   moe::PlacementPolicy placement = moe::PlacementPolicy::kShadow;
-  int replica_slots = 6;  // of a rank
+  int replica_slots = 6;  // per rank
   int chunks = 1;
-  // 0: measured.
+  // For the cost model; 0: measured (calibration.h).
   double link_bytes_per_second = 0, latency_seconds = 0, rank_flops_per_second = 0;
 
   std::optional<moe::Workload> workload;  // none: the gate decides
@@ -45,25 +45,25 @@ struct Config {
   std::string optimizer = "sgd";  // or adamw
   double lr = 1e-3;
   int num_steps = 100;
-  int warmup = 5;      // first steps, which no mean counts
-  int rank_lines = 1;  // steps of which every rank's lines are printed
+  int warmup = 5;      // first steps, excluded from statistics
+  int rank_lines = 1;  // first steps for which every rank's lines are printed
   bool exact = false;
   bool placement_table = false;
 
   int nproc = 0, world = 0, threads = 0;
 
-  training::NamedValues values = {};  // of all flags
+  training::NamedValues values = {};  // all flags by name
 
   int slots() const { return placement == moe::PlacementPolicy::kHome ? 0 : replica_slots; }
   int matrices() const { return gated ? 3 : 2; }
   moe::WorkloadOptions WorkloadOf(int experts, int ranks) const;
 };
 
-// For main: parses the command line, as base::ParseFlagsOrExit does. InvalidArgument, in one line, names the flag whose
-// value cannot work.
+// For main: parses the command line; exits for --help and unknown flags (base::ParseFlagsOrExit). INVALID_ARGUMENT, one
+// line that names the flag, for an invalid value.
 absl::StatusOr<Config> ReadConfig(int argc, char** argv, int rank);
 
-// The ranks that the run will have, after checking the sizes for them. Errors as those of ReadConfig.
+// Returns the number of ranks of the run. INVALID_ARGUMENT if the sizes do not work on that many ranks.
 absl::StatusOr<int> CheckedRanks(const Config& config, const comm::Launcher& launcher);
 
 }  // namespace plait::moe_bench

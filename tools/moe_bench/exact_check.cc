@@ -32,7 +32,7 @@ constexpr const char* kNames[] = {"output",
                                   "gradient of h4toh's weight",
                                   "gradient of h4toh's bias"};
 
-// Values of the whole problem, the same on every rank.
+// Inputs and weights of the whole problem, the same on every rank.
 struct Problem {
   at::Tensor x, weights, ids, gradient;
   moe::ExpertWeights experts;
@@ -61,7 +61,7 @@ Problem MakeProblem(const Config& config, int experts, int ranks) {
 
 at::Tensor Leaf(const at::Tensor& x) { return x.detach().clone().requires_grad_(true); }
 
-// As kNames.
+// In the order of kNames.
 using Results = std::vector<at::Tensor>;
 
 Results Gathered(const at::Tensor& y, const at::Tensor& gradient, const std::vector<at::Tensor>& leaves) {
@@ -72,7 +72,7 @@ Results Gathered(const at::Tensor& y, const at::Tensor& gradient, const std::vec
   return results;
 }
 
-// Every expert on every token.
+// The reference: evaluates every expert on every token.
 Results OneProcess(const Problem& p) {
   const std::vector<at::Tensor> leaves = {Leaf(p.x),           Leaf(p.weights),
                                           Leaf(p.experts.in),  Leaf(p.experts.in_bias),
@@ -95,7 +95,7 @@ moe::Census CensusOf(const Problem& p, int experts, int ranks) {
   return census;
 }
 
-// Replicas of everything on all ranks, and rows shared in turn.
+// Every expert on every rank, rows distributed round-robin.
 moe::ExpertPlacement Everywhere(const moe::Census& census) {
   moe::ExpertPlacement placement(census.ranks(), census.experts());
   for (int e = 0; e < census.experts(); ++e) {
@@ -150,7 +150,7 @@ Results OnAllRanks(const Problem& p, const moe::ExchangeRanks& ranks, const moe:
   return Gathered(y, tokens(p.gradient), {x, weights, mine.in, mine.in_bias, mine.out, mine.out_bias});
 }
 
-// What of `expected`, which is the whole, this rank has other bits of; empty: nothing.
+// Name of the first result of which this rank's part differs from `expected`, the whole; empty: none.
 std::string FirstDifference(const Results& expected, const Results& mine,
                             const moe::ExpertPlacement& placement, int rank) {
   for (std::size_t i = 0; i < expected.size(); ++i) {

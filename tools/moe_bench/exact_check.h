@@ -1,4 +1,4 @@
-// Whether experts on all ranks make the same bits as one process.
+// Checks that experts distributed over all ranks are bitwise identical to a single process.
 #ifndef PLAIT_TOOLS_MOE_BENCH_EXACT_CHECK_H_
 #define PLAIT_TOOLS_MOE_BENCH_EXACT_CHECK_H_
 
@@ -10,10 +10,10 @@
 
 namespace plait::moe_bench {
 
-// Collective. Small integers and ReLU, so that every sum of float32 (or float64, where --dtype says so) is exact in any
-// order: output and all gradients have to equal, bit for bit, a sum over all experts that one process makes. For every
-// policy, for replicas of everything with rows shared in turn, with one chunk and with three. A line for the log; INTERNAL,
-// the same on all ranks, names the first that differs.
+// Collective. Uses small integers and ReLU, so that every sum in float32 (float64 with --dtype=float64) is exact in any
+// order: output and all gradients must equal, bitwise, those of one process that sums over all experts. Checks every
+// policy, and replicas of all experts everywhere with rows shared in turn, each with one and with three chunks. Returns
+// a line for the log. INTERNAL, the same on all ranks, names the first difference.
 absl::StatusOr<std::string> CheckExact(const Config& config, int local_experts,
                                        const moe::ExchangeRanks& ranks);
 

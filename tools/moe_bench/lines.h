@@ -1,4 +1,4 @@
-// Lines of bench_moe, in the format that parsers of CCFuser's logs know (Wang et al., PPoPP 2025), and their formulas.
+// Output lines of bench_moe, in the format of CCFuser's logs (Wang et al., PPoPP 2025), and their formulas.
 //
 //   STEP-3: step_time = 21.900640 ms, foward_time = 10.591584, backward_time = 11.208704, perf = 37.65 tflops.
 //
@@ -14,26 +14,28 @@
 
 namespace plait::moe_bench {
 
-// TFLOP/s of a rank whose experts compute `rows` rows, forward and backward, of `matrices` products each:
-// rows * dim * hidden * 2 matrices * 3 * 1e-12 / seconds; with two matrices and rows = samples * k the usual 12 d h.
+// TFLOP/s of a rank whose experts compute `rows` rows, forward and backward:
+// rows * model_dim * hidden_size * 2 * matrices * 3 * 1e-12 / seconds, that is 12 d h per row with two matrices, 18 d h
+// with three (gated).
 double TeraflopsPerSecond(double rows, const Config& config, double step_ms);
 
 std::string ModelTree(const Config& config, int local_experts, int ranks);
 // "[Benchmark] world_size = ..."
 std::string BenchmarkLine(const Config& config, int local_experts, int ranks);
-// What weights and gradients of a rank's experts take, and those of replicas where every slot is taken.
+// Memory of the weights and gradients of a rank's experts, and of replicas if every slot is used. `expert_bytes`:
+// weights of one expert.
 std::string MemoryLine(const Config& config, int local_experts, int ranks, std::int64_t expert_bytes);
 std::string StepLine(int step, double step_ms, double forward_ms, double backward_ms, double teraflops);
 std::string SummaryLine(double step_ms, double forward_ms, double backward_ms);
 
-// What a rank has in a step.
+// A rank's values in a step.
 struct RankLines {
   int rank = 0;
   std::int64_t blocks = 0, remote_blocks = 0;
   double planner_ms = 0;  // placement alone
   moe::PassTrace trace = {};
 };
-// Lines of a step, each ending in a newline; without experts' phases where `experts` is false.
+// A rank's lines of a step, each ending in a newline; without the phases of experts if `experts` is false.
 std::string RankText(const RankLines& of, bool experts);
 
 }  // namespace plait::moe_bench

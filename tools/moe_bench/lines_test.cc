@@ -1,4 +1,4 @@
-// Formats against lines of a log, to the character, and the formula against its figures.
+// Exact formats against lines of a published log, and the formula against its figures.
 #include "tools/moe_bench/lines.h"
 
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 namespace plait::moe_bench {
 namespace {
 
-// Of one node's PCIe and of NVLink, and half of an A100's peak in half precision.
+// Bandwidths of PCIe and NVLink within a node, and half of an A100's peak in half precision.
 constexpr double kLinks[] = {20e9, 250e9};
 constexpr double kFlops = 150e12;
 

@@ -1,4 +1,4 @@
-// A run of bench_moe: every configuration, on all ranks.
+// Runs bench_moe: every configuration, on all ranks.
 #ifndef PLAIT_TOOLS_MOE_BENCH_RUN_H_
 #define PLAIT_TOOLS_MOE_BENCH_RUN_H_
 

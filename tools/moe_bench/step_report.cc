@@ -12,7 +12,7 @@
 namespace plait::moe_bench {
 namespace {
 
-// Counts stay far below 2^53.
+// A rank's numbers for one all-gather. Counts stay far below 2^53.
 using Numbers = std::array<double, 16>;
 
 Numbers NumbersOf(const StepFacts& f) {
@@ -59,7 +59,7 @@ absl::Status CheckCounts(int step, const std::vector<Numbers>& ranks, std::int64
     return absl::InternalError(absl::StrCat("step ", step, ": of ", chosen, " rows of all tokens ", routed,
                                             " were routed and ", computed, " computed"));
   }
-  // Relays of other nodes pass rows on.
+  // Relaying ranks send rows of other nodes, too.
   if (!relays && sent != expected) {
     return absl::InternalError(
         absl::StrCat("step ", step, ": ", sent, " rows were sent, but ", expected, " have to travel"));

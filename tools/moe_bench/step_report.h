@@ -1,9 +1,9 @@
-// What a configuration came to: the numbers of all ranks, step by step, and the lines at its end.
+// The results of a configuration: the numbers of all ranks, step by step, and the lines at its end.
 //
 //   StepReport report(config, ranks);
-//   PLAIT_ASSIGN_OR_RETURN(const StepNumbers step, CombineRanks(config, layer, facts, ranks));   // collective
-//   if (step >= warmup) report.Add(step);
-//   fputs(report.Text());
+//   PLAIT_ASSIGN_OR_RETURN(const StepNumbers numbers, CombineRanks(config, step, sizes, facts, ranks));   // collective
+//   if (step >= config.warmup) report.Add(numbers);
+//   std::fputs(report.Text().c_str(), stdout);
 #ifndef PLAIT_TOOLS_MOE_BENCH_STEP_REPORT_H_
 #define PLAIT_TOOLS_MOE_BENCH_STEP_REPORT_H_
 
@@ -17,28 +17,29 @@
 
 namespace plait::moe_bench {
 
-// Of all ranks; the same on all of them.
+// A step's numbers over all ranks; the same on all of them.
 struct StepNumbers {
   double step_ms = 0, forward_ms = 0, backward_ms = 0;  // of the rank with the longest step
-  // Of the slowest rank each; `permutation` forward and backward.
+  // Each the maximum over ranks; permutation_ms is of forward and backward together.
   double attention_ms = 0, planner_ms = 0, gate_ms = 0, census_ms = 0, places_ms = 0, permutation_ms = 0;
-  // Processor time of experts, forward and backward: the busiest rank's, each, which the others wait for; the mean of the ranks;
-  // and by the cost model.
+  // Processor time of experts: the busiest rank's in forward plus the busiest rank's in backward; the mean over ranks;
+  // and the cost model's prediction, which the caller sets.
   double critical_ms = 0, mean_rank_ms = 0, predicted_critical_ms = 0;
   std::int64_t routed_rows = 0, computed_rows = 0;  // by all ranks
   std::int64_t sent_rows = 0;
-  std::int64_t sent_bytes = 0;  // as the communicator counted them
-  Traffic traffic = {};         // as they have to be
+  std::int64_t sent_bytes = 0;  // counted by the communicator
+  Traffic traffic = {};         // expected, by formula
   moe::LoadReport load = {};
   std::optional<moe::LoadReport> stale_load = {};
   moe::LoadReport home_load = {};
   moe::MoeSeconds predicted = {}, predicted_home = {};
 
-  // TFLOP/s of a rank, in the mean of the ranks.
+  // TFLOP/s per rank, with the mean number of rows; 0 in dispatch_only.
   double Teraflops(const Config& config, int ranks) const;
 };
 
-// Collective. INTERNAL, the same on all ranks, where rows were lost, computed twice, or sent more often than they have to be.
+// Collective. `sizes`: the entries that are the same in all steps. INTERNAL, the same on all ranks, if rows were lost,
+// computed twice, or sent another number of times than necessary (not checked if ranks relay rows of other nodes).
 absl::StatusOr<StepNumbers> CombineRanks(const Config& config, int step, const TrafficFacts& sizes,
                                          const StepFacts& facts, const BenchRanks& ranks);
 
@@ -46,7 +47,7 @@ class StepReport {
  public:
   StepReport(const Config& config, const BenchRanks& ranks) : config_(config), ranks_(ranks) {}
   void Add(const StepNumbers& step) { steps_.push_back(step); }
-  // The summary as CCFuser prints it, then what it does not count. At least one step.
+  // The summary in CCFuser's format, then the lines that it does not have. Requires at least one step.
   std::string Text() const;
 
  private:

@@ -8,7 +8,7 @@
 namespace plait::moe_bench {
 namespace {
 
-// Which ranks compute a source's rows to an expert, a row after the other.
+// The rank that computes each of a source's rows for an expert, in order.
 std::vector<int> RanksOfRows(const moe::ExpertPlacement& placement, int source, int expert) {
   std::vector<int> ranks;
   for (const moe::RowShare& share : placement.shares(source, expert))
@@ -59,8 +59,8 @@ Blocks BlocksOf(const moe::ExpertPlacement& placement, const moe::Census& census
 }
 
 Traffic TrafficOf(const TrafficFacts& f) {
-  // Between each two ranks: of the census a 32-bit count for each expert and two more, for each chunk two 64-bit counts. For each
-  // row and expert three 32-bit numbers.
+  // Between each two ranks: a 32-bit count per expert and two more of the census, and two 64-bit counts per chunk. For
+  // each row and expert: three 32-bit indices.
   constexpr std::int64_t kCensusBytes = 4, kCountBytes = 16, kPlaceBytes = 12;
   Traffic traffic;
   if (f.ranks == 1) return traffic;

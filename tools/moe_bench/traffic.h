@@ -1,9 +1,8 @@
-// What a placement has to send and to compute, counted from the census and the tokens' experts alone.
+// The expected traffic and work of a placement, from the census and the tokens' experts alone. Measured bytes are
+// compared with it. Local.
 //
-//   const std::int64_t rows = SentRows(placement, rank, ids, k);         // of one rank
-//   const Traffic traffic = TrafficOf(..., {.sent_rows = sum of all ranks ...});
-//
-// Measured bytes are compared with it. Local.
+//   const std::int64_t rows = SentRows(placement, rank, ids, k);                     // of one rank
+//   const Traffic traffic = TrafficOf({.ranks = ranks, .sent_rows = sum_over_ranks, ...});   // of all ranks
 #ifndef PLAIT_TOOLS_MOE_BENCH_TRAFFIC_H_
 #define PLAIT_TOOLS_MOE_BENCH_TRAFFIC_H_
 
@@ -14,33 +13,34 @@
 
 namespace plait::moe_bench {
 
-// Tokens times the other ranks that compute something for them: rows as they travel. `ids` (tokens, k), -1: none.
+// Rows that `rank` sends: one per token and other rank that computes for it. `ids`: (tokens, k); -1: no expert.
 std::int64_t SentRows(const moe::ExpertPlacement& placement, int rank, absl::Span<const std::int64_t> ids,
                       int k);
 
-// Blocks of at most 64 rows of one source and one slot that a rank computes.
+// Blocks of at most 64 rows of one source rank and one slot that a rank computes.
 struct Blocks {
   std::int64_t all = 0;
-  std::int64_t remote = 0;  // of them, from other ranks
+  std::int64_t remote = 0;  // of these, with rows from other ranks
 };
 Blocks BlocksOf(const moe::ExpertPlacement& placement, const moe::Census& census, int rank);
 
-// Of a step, all ranks together.
+// A step's sizes, over all ranks together.
 struct TrafficFacts {
   int ranks = 1, chunks = 1, experts = 1;
   std::int64_t sent_rows = 0;    // of all ranks
-  std::int64_t remote_rows = 0;  // once per expert: LoadReport
+  std::int64_t remote_rows = 0;  // rows to other ranks, counted once per expert (moe::LoadReport)
   std::int64_t row_bytes = 0;
-  bool has_experts = true;        // else rows alone go there and back
-  bool gate_learns = true;        // gradients of weights travel too
-  std::int64_t weight_bytes = 4;  // of a gate's weight
+  bool has_experts = true;        // false: rows only go there and back
+  bool gate_learns = true;        // gradients of gate weights are sent too
+  std::int64_t weight_bytes = 4;  // bytes of a gate weight
   int replicas = 0;
   std::int64_t expert_bytes = 0;
 };
+// In bytes.
 struct Traffic {
-  std::int64_t rows = 0;      // dispatch, combine, and both for the gradients
-  std::int64_t places = 0;    // where rows go: census, counts, numbers and weights
-  std::int64_t replicas = 0;  // weights and gradients
+  std::int64_t rows = 0;      // dispatch and combine, forward and backward
+  std::int64_t places = 0;    // metadata: census, counts, indices and gate weights
+  std::int64_t replicas = 0;  // weights to replicas, gradients back
   std::int64_t total() const { return rows + places + replicas; }
 };
 Traffic TrafficOf(const TrafficFacts& facts);

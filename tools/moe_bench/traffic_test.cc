@@ -52,8 +52,8 @@ TEST(Blocks, AreCutFromEachSourceAndSlot) {
 }
 
 TEST(Traffic, OfPublishedSizes) {
-  // 8192 tokens for two of 32 experts on 4 ranks, balanced, without replicas: 12288 of 16384 rows leave each rank. In half precision a
-  // pass is 12288 * 1024 * 2 = 25.2 MB of a rank, and there are four.
+  // 8192 tokens for two of 32 experts on 4 ranks, balanced, without replicas: 12288 of 16384 rows leave each rank. In
+  // half precision a pass is 12288 * 1024 * 2 = 25.2 MB per rank, and there are four.
   const Traffic traffic = TrafficOf({.ranks = 4,
                                      .chunks = 1,
                                      .experts = 32,

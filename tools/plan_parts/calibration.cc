@@ -40,7 +40,7 @@ double Seconds(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// Collective: of the slowest rank.
+// Collective. Minimum over repetitions, maximum over ranks.
 double LeastSeconds(const comm::Communicator& world, const std::function<void()>& work) {
   work();  // the first one allocates
   double least = 1e30;
@@ -86,7 +86,7 @@ double Flops(const comm::Communicator& world, const CalibrationModel& model, at:
   return flops / seconds;
 }
 
-// Of the forward and backward pass of a model with so many blocks.
+// Forward and backward of a model with `blocks` blocks.
 double PassSeconds(const comm::Communicator& world, const CalibrationModel& model, std::int64_t blocks,
                    std::int64_t samples, at::ScalarType type) {
   const std::unique_ptr<models::BlockModel> made = model.make(blocks, type);
@@ -101,13 +101,13 @@ double PassSeconds(const comm::Communicator& world, const CalibrationModel& mode
   });
 }
 
-// Of one block.
+// Forward and backward of one block, from models with three blocks and one.
 double BlockSeconds(const comm::Communicator& world, const CalibrationModel& model, std::int64_t samples,
                     at::ScalarType type) {
   return (PassSeconds(world, model, 3, samples, type) - PassSeconds(world, model, 1, samples, type)) / 2;
 }
 
-// What no samples would take, by a line through one and all.
+// Extrapolated linearly from one and all samples to zero.
 double EmptyBlockSeconds(const comm::Communicator& world, const CalibrationModel& model) {
   if (model.samples == 1) return 0;
   const double one = BlockSeconds(world, model, 1, at::kFloat);
@@ -138,7 +138,7 @@ double MemoryBandwidth(const comm::Communicator& world) {
   return kBytesOfAdamW * static_cast<double>(kOptimizedParameters) / seconds;
 }
 
-// Seconds of one collective of so many bytes in its larger buffer.
+// Seconds of one collective with `bytes` in its larger buffer.
 double CollectiveSeconds(const comm::Communicator& world, const comm::Communicator& group,
                          comm::Operation operation, std::int64_t bytes) {
   const std::int64_t part = bytes / 4 / group.size(), count = part * group.size();
@@ -150,7 +150,7 @@ double CollectiveSeconds(const comm::Communicator& world, const comm::Communicat
   });
 }
 
-// Bandwidth of the three together, as a step has them.
+// Latency and bandwidth from all three collectives together.
 Link MeasuredLink(const comm::Communicator& world, const comm::Communicator& group) {
   const double ranks = group.size(), depth = std::ceil(std::log2(ranks));
   double small = 0, large = 0, steps = 0, bytes = 0;
@@ -165,7 +165,7 @@ Link MeasuredLink(const comm::Communicator& world, const comm::Communicator& gro
   return {bytes / std::max(large - small, 1e-9), small / steps};
 }
 
-// Ranks by node: the number of this rank's node, and its number there.
+// Number of this rank's node, its local rank there, and the number of nodes.
 struct Place {
   int node = 0, local = 0, nodes = 1;
 };

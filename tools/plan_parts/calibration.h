@@ -1,16 +1,16 @@
-// Measures what a cluster's file says (parallel/plan/cluster.h) on the ranks that run this.
+// Measures the rates of a cluster file (parallel/plan/cluster.h) on the ranks of this job.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const parallel::Cluster cluster, Calibrate(world, sizes));
 //
-// All ranks measure at the same time, so that what they share is shared; each number is the slowest rank's, of the
-// least of several repetitions:
+// All ranks measure at the same time, so that shared resources are contended as in training. Each time is the minimum
+// of several repetitions on a rank, and the maximum of these over ranks:
 //
-//   compute      products of all linear layers of a block, forward and both gradients, in float32 and bfloat16
-//   calls        what a block's forward and backward would take for no samples
-//   activations  what they take beyond that and their FLOPs at that rate, in both types
+//   compute      matrix products of all linear layers of a block, forward and both gradients, in float32 and bfloat16
+//   calls        time of a block's forward and backward extrapolated to zero samples, in float32
+//   activations  the remaining time of a block's forward and backward, per byte of activations, in both types
 //   memory       AdamW's kernel, 28 bytes per float32 parameter
 //   links        all-reduce, all-gather and reduce-scatter of 4 KiB (latency) and 16 MiB (bandwidth), within nodes and
-//                between the ranks of equal number on all nodes
+//                between ranks with the same local number on all nodes
 #ifndef PLAIT_TOOLS_PLAN_PARTS_CALIBRATION_H_
 #define PLAIT_TOOLS_PLAN_PARTS_CALIBRATION_H_
 
@@ -28,15 +28,15 @@
 namespace plait::planning {
 
 struct CalibrationModel {
-  parallel::PlannedModel planned;  // of the model that is to be trained
-  // One with so many blocks, in memory.
+  parallel::PlannedModel planned;  // the model that is to be trained
+  // Makes a model with `blocks` blocks, in memory.
   std::function<std::unique_ptr<models::BlockModel>(std::int64_t blocks, at::ScalarType type)> make;
-  // A batch of so many samples.
+  // Makes a batch of `samples` samples.
   std::function<models::Batch(std::int64_t samples, at::ScalarType type)> batch;
-  std::int64_t samples = 1;  // of a micro-batch on a rank
+  std::int64_t samples = 1;  // per micro-batch and rank
 };
 
-// Collective.
+// Collective over `world`. INVALID_ARGUMENT if nodes have different numbers of ranks; errors of parallel::PassMemory.
 absl::StatusOr<parallel::Cluster> Calibrate(const comm::Communicator& world, const CalibrationModel& model);
 
 }  // namespace plait::planning

@@ -30,12 +30,12 @@ vit::VitOptions WithBlocks(vit::VitOptions o, std::int64_t blocks) {
   return o;
 }
 
-// Of models that tell how long a block takes.
+// Vocabulary of models for timing blocks.
 constexpr std::int64_t kFewTokens = 64;
 
 at::TensorOptions Meta(at::ScalarType type) { return at::TensorOptions(at::kMeta).dtype(type); }
 
-// Of models of one block.
+// Makes models with one block, on the meta device.
 template <typename Model, typename Options>
 std::function<std::shared_ptr<models::BlockModel>(at::ScalarType type)> MakerOf(const Options& o) {
   return [one = WithBlocks(o, 1)](at::ScalarType type) { return std::make_shared<Model>(one, Meta(type)); };

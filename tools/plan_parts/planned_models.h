@@ -1,4 +1,4 @@
-// The programs' models as plans see them: their FLOPs, activations and parameters are the models' own. Local.
+// Describes the programs' models for parallel/plan: FLOPs, activations and parameters come from the models. Local.
 #ifndef PLAIT_TOOLS_PLAN_PARTS_PLANNED_MODELS_H_
 #define PLAIT_TOOLS_PLAN_PARTS_PLANNED_MODELS_H_
 
@@ -14,12 +14,13 @@
 
 namespace plait::planning {
 
-// `master`: the type of the masters. Of sequences of so many tokens.
+// `sequence`: tokens per sequence. `master`: the type of master parameters.
 parallel::PlannedModel Planned(const text_training::ModelOptions& options, std::int64_t sequence,
                                at::ScalarType master);
 parallel::PlannedModel Planned(const vit::VitOptions& options, at::ScalarType master);
 
-// A model of so many blocks in memory, of text with a small vocabulary, and random samples for it.
+// A model with `blocks` blocks in memory (of text with a small vocabulary), and random samples for it: inputs and
+// targets (samples, sequence) int64, or images (samples, channels, size, size) and classes (samples) int64.
 std::unique_ptr<models::BlockModel> Made(const text_training::ModelOptions& options, std::int64_t blocks,
                                          at::ScalarType type);
 std::unique_ptr<models::BlockModel> Made(const vit::VitOptions& options, std::int64_t blocks,

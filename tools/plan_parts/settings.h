@@ -26,21 +26,24 @@ struct PlanSettings {
   std::shared_ptr<training::Settings> trainer = {};
 };
 
-// Exits with help or with one line about a wrong flag, as base::ParseFlagsOrExit, where `rank` is 0 it speaks.
+// Parses the command line. Exits after --help, and with code 2 and one line on rank 0 for an invalid flag.
 PlanSettings ParseOrExit(int argc, char** argv, int rank);
 
-// Of the flags. InvalidArgument, one line that begins with the flag.
+// The model that the flags describe. INVALID_ARGUMENT for invalid sizes.
 absl::StatusOr<parallel::PlannedModel> ModelOf(const PlanSettings& settings);
-// On the trainer's --mesh; without one, of a search: one rank and the whole step as one micro-batch.
+// The run on the trainer's --mesh. Without --mesh, the starting point of a search: one rank, with the whole step as one
+// micro-batch. INVALID_ARGUMENT, naming the flag.
 absl::StatusOr<parallel::PlannedRun> RunOf(const PlanSettings& settings, const parallel::Cluster& cluster);
-// Ranks to plan for: --nproc, else the mesh's, else the cluster's.
+// Number of ranks to plan for: --nproc, else the mesh's, else the cluster's.
 absl::StatusOr<int> RanksOf(const PlanSettings& settings, const parallel::Cluster& cluster);
-// A step of the trainer's --mesh on the meta device. InvalidArgument, one line that begins with the flag.
+// Dry run of a step on the trainer's --mesh, which is required. Sets the trainer's batch size from --samples-per-step.
+// INVALID_ARGUMENT, naming the flag; errors of training::DryRun.
 absl::StatusOr<training::DryRunResult> DryRunOf(const PlanSettings& settings,
                                                 const parallel::Cluster& cluster);
-// What --calibrate measures with: --batch-size samples of the model on each rank.
+// The model that --calibrate measures, with --batch-size samples per rank.
 absl::StatusOr<CalibrationModel> CalibrationModelOf(const PlanSettings& settings);
-// What the flags name, with --nproc: on one node more ranks than it has share its processors.
+// The cluster of the file --cluster. On a single node, --nproc may exceed its ranks; they then share its processors.
+// INVALID_ARGUMENT if --nproc exceeds the ranks of several nodes.
 absl::StatusOr<parallel::Cluster> ClusterOf(const PlanSettings& settings);
 
 }  // namespace plait::planning

@@ -1,8 +1,8 @@
-// The numbers that ranks have not exchanged yet, and what comes out when they have: statistics over ranks.
-// The arithmetic of RankHistory, without messages.
+// Buffers a rank's numbers until ranks exchange them, then computes statistics over ranks: the arithmetic of
+// RankHistory, without communication.
 //
-// All ranks have the same columns, one per metric, with a number each or the numbers of a vector; a rank's
-// numbers of some draws are a block of doubles (draw, number), the same size on all ranks.
+// All ranks have the same columns, one per metric, of one number or of the numbers of a vector. A rank's numbers of
+// several draws are a block of doubles (draw, number), the same size on all ranks.
 #ifndef PLAIT_TOOLS_RANK_HISTORY_RANK_BLOCK_H_
 #define PLAIT_TOOLS_RANK_HISTORY_RANK_BLOCK_H_
 
@@ -20,10 +20,10 @@
 
 namespace plait::rank_history {
 
-// What the file holds of a metric: the value of rank 0 (a vector: of the first rank that gave it in that
-// draw); mean, minimum, maximum and standard deviation over the ranks, the mean under the metric's own name; for what a
-// program prints of rank 0: its value under the metric's own name, the four statistics (NAME_mean, ...), and the value
-// of each rank.
+// What the file holds of a metric NAME.
+// kRankZero: the value of rank 0, or a vector of the first rank that gave it in that draw.
+// kStatistics: mean (as NAME), NAME_min, NAME_max and NAME_std over ranks.
+// kEachRank: the value of rank 0 (as NAME), NAME_mean, NAME_min, NAME_max, NAME_std, and the vector NAME_per_rank.
 enum class RankStatistics { kRankZero, kStatistics, kEachRank };
 
 struct RankColumn {
@@ -31,15 +31,15 @@ struct RankColumn {
   RankStatistics over = RankStatistics::kRankZero;
 };
 
-// Stands for "not given" among a rank's numbers: a NaN with a payload of its own, so that a NaN that was
-// given is told apart. Its bits must travel unchanged.
+// Marks a number that was not given: a NaN with a special payload, so that it differs from a NaN that was given. Its
+// bits must be sent unchanged.
 double NotGiven();
 bool IsGiven(double value);
 
 struct Statistics {
   double mean, minimum, maximum, deviation;
 };
-// Over the values that were given, at least one. The deviation is that of the population; two passes.
+// Statistics over `values`, which must not be empty. Population standard deviation, computed in two passes.
 Statistics StatisticsOver(absl::Span<const double> values);
 
 // The blocks of all ranks, by rank.
@@ -49,8 +49,8 @@ struct GatheredBlock {
   std::vector<double> numbers = {};  // (rank, draw, number)
 };
 
-// What goes into the history for one draw. Names and values stay valid until the next call of Reduce, and as
-// long as the gathered block.
+// The scalars and vectors of one draw of the history. Names and values are valid until the next call of Reduce, and as
+// long as the gathered block lives.
 struct ReducedDraw {
   std::vector<data::Scalar> scalars;
   std::vector<data::Vector> vectors;
@@ -58,19 +58,18 @@ struct ReducedDraw {
 
 class RankBlock {
  public:
-  // InvalidArgument for a bad name, for one that comes twice, where a name that is made for statistics
-  // ("dt_min") is a metric too, for statistics of a vector, and for a length that no vector has.
+  // INVALID_ARGUMENT for an invalid or duplicate name, for a metric that has the name of another's statistic ("dt_min")
+  // or is called "rank", for statistics of a vector, and for an invalid vector length.
   static absl::StatusOr<RankBlock> Make(std::vector<RankColumn> columns);
 
-  // InvalidArgument for a name that is no column's, or as many numbers as the column does not have; the draw
-  // is then added without them.
+  // Adds a draw. INVALID_ARGUMENT for an unknown name or a wrong number of values; the draw is then added without them.
   absl::Status AddDraw(absl::Span<const data::Scalar> scalars, absl::Span<const data::Vector> vectors = {});
   std::int64_t draws() const { return draws_; }
-  // This rank's numbers (draw, number).
+  // Appends this rank's numbers, (draw, number).
   void AppendNumbers(std::vector<double>& numbers) const;
   void Clear();
 
-  // On the rank that writes: the metrics of the history, and its draws.
+  // On the rank that writes: the metrics of the history, and the values of one draw.
   std::vector<data::Metric> Metrics(int ranks) const;
   const ReducedDraw& Reduce(const GatheredBlock& block, std::int64_t draw);
 

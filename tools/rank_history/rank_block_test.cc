@@ -20,14 +20,14 @@ using ::testing::IsNan;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// A block of each of `ranks` ranks.
+// One block per rank.
 std::vector<RankBlock> Blocks(int ranks, const std::vector<RankColumn>& columns) {
   const absl::StatusOr<RankBlock> block = RankBlock::Make(columns);
   EXPECT_TRUE(block.ok()) << block.status();
   return std::vector<RankBlock>(ranks, *block);
 }
 
-// What comm does: the numbers of all blocks one after the other.
+// Stands for the all-gather: concatenates the numbers of all blocks.
 GatheredBlock Exchange(std::vector<RankBlock>& blocks) {
   GatheredBlock gathered{.ranks = static_cast<int>(blocks.size()), .draws = blocks[0].draws()};
   for (RankBlock& block : blocks) {

@@ -80,13 +80,13 @@ absl::Status RankHistory::Append(absl::Span<const data::Scalar> scalars,
                                  absl::Span<const data::Vector> vectors) {
   const Stopwatch watch(seconds_);
   if (!agreed_.ok()) return agreed_;
-  // A bad name is a local error of the program on one rank: it is told to all with the next block.
+  // An unknown name is a local error on one rank: the next all-gather reports it to all.
   own_.Update(block_.AddDraw(scalars, vectors));
   ++draws_;
   return block_.draws() >= gather_every_ ? Gather() : absl::OkStatus();
 }
 
-// One all-gather of all that this rank holds: whether it has failed, then (draw, number).
+// One all-gather: a flag whether this rank has failed, then its numbers (draw, number).
 absl::Status RankHistory::Gather() {
   if (block_.draws() == 0) return absl::OkStatus();
   std::vector<double> mine = {own_.ok() ? 0.0 : 1.0};
@@ -106,7 +106,7 @@ absl::Status RankHistory::Gather() {
   return absl::OkStatus();
 }
 
-// An error is kept for the next exchange, which tells it to all ranks.
+// An error is kept until the next all-gather, which reports it to all ranks.
 void RankHistory::WriteDraws(const GatheredBlock& block) {
   for (std::int64_t draw = 0; draw < block.draws && own_.ok(); ++draw) {
     const ReducedDraw& reduced = block_.Reduce(block, draw);

@@ -1,5 +1,4 @@
-// A run's history over all ranks: every rank gives its numbers in every step, one file holds their
-// statistics.
+// A run's history over all ranks: every rank gives its numbers in every step, and one file holds statistics over ranks.
 //
 //   const RankHistoryOptions options = {
 //       .path = "run.h5",
@@ -13,19 +12,18 @@
 //                                                   {{"load", load}}));
 //   PLAIT_RETURN_IF_ERROR(history->Close());
 //
-// The file (data/history/history.h, written by rank 0) then holds `iter` as rank 0 gave it, `loss` (mean over
-// ranks), loss_min, loss_max, loss_std, `dt` as rank 0 gave it, dt_mean, dt_min, dt_max, dt_std, dt_per_rank (draw,
-// rank), and load (draw, expert) as the first rank gave it that did in that draw (stages of a pipeline have other layers).
-// std is that of the population of ranks (divided by their number). A metric that some ranks lack in a step
-// counts over those that gave it, and is NaN in dt_per_rank for the others; NaN or an infinity that a rank
-// did give goes through the arithmetic, so that it shows in all four statistics.
+// The file (data/history/history.h, written by rank 0) then holds `iter` of rank 0, `loss` (mean over ranks), loss_min,
+// loss_max, loss_std, `dt` of rank 0, dt_mean, dt_min, dt_max, dt_std, dt_per_rank (draw, rank), and load (draw,
+// expert) of the first rank that gave it in that draw, as pipeline stages have different layers. std is the population
+// standard deviation over ranks. Statistics are over the ranks that gave the metric in a step; dt_per_rank is NaN for
+// the others. A NaN or an infinity that a rank gives propagates to the statistics.
 //
-// Numbers stay on their rank for `gather_every` steps, then travel in one all-gather, in a group of its own
-// named "history". In between a step costs less than a microsecond and no message. A kill loses at most the
-// steps since the last all-gather.
+// Numbers are buffered for `gather_every` steps and then exchanged in one all-gather, on a communicator of its own
+// named "history". The other steps cost less than a microsecond and no message. A killed run loses at most the steps
+// since the last all-gather.
 //
-// Every rank calls everything here, in the same order, Append in every step. Errors (a full disk on rank 0,
-// say) come out on all ranks in the same call, so that they take the same decision.
+// Every rank must make the same calls in the same order, Append in every step. Errors, such as a full disk on rank 0,
+// are returned on all ranks from the same call.
 #ifndef PLAIT_TOOLS_RANK_HISTORY_RANK_HISTORY_H_
 #define PLAIT_TOOLS_RANK_HISTORY_RANK_HISTORY_H_
 
@@ -44,8 +42,9 @@
 
 namespace plait::rank_history {
 
-// Beside the history, with the same draws; empty: none. A resumed run moves the text files of the run
-// before aside (FILE.1) and adds a file to TensorBoard's folder. An export that fails stops; Close tells.
+// Files written along with the history, with the same draws; empty: none. A resumed run renames the text files of the
+// previous run (FILE.1) and adds a file to TensorBoard's directory. An export that fails stops; Close returns its
+// error.
 struct Exports {
   std::string csv = {};          // file; data/history/sinks.h
   std::string json_lines = {};   // file
@@ -56,35 +55,35 @@ struct RankHistoryOptions {
   std::string path;
   std::map<std::string, std::string> attributes = {};  // of rank 0
   std::vector<RankColumn> metrics = {};                // the same on all ranks
-  int gather_every = 10;                               // steps per all-gather
-  std::int64_t resume_draws = -1;                      // >= 0: goes on with the file after so many draws
+  int gather_every = 10;                               // steps per all-gather, at least 1
+  std::int64_t resume_draws = -1;                      // >= 0: continues the file after this many draws
   Exports exports = {};
 };
 
 class RankHistory {
  public:
-  // Collective. Errors as those of RankBlock::Make and data::History::Create, on all ranks.
+  // Collective. Errors, the same on all ranks, of RankBlock::Make, data::History::Create or Resume, and the exports.
   static absl::StatusOr<std::unique_ptr<RankHistory>> Create(const comm::Communicator& world,
                                                              const RankHistoryOptions& options);
 
-  // Does not communicate: what has not been gathered is lost, and the run counts as unfinished.
+  // Does not communicate. Without Close, numbers that were not gathered are lost and the history is marked incomplete.
   ~RankHistory();
   RankHistory(const RankHistory&) = delete;
   RankHistory& operator=(const RankHistory&) = delete;
 
-  // One step. Collective in every gather_every-th call, local otherwise. An error of rank 0's file is told
-  // in the next collective call, on all ranks; the history then takes nothing more and goes on telling it. So
-  // is the error of a rank that gives what is no metric, or a vector of another length.
+  // Adds one step. Every gather_every-th call is collective, the others are local. Errors of rank 0's file, and
+  // INVALID_ARGUMENT of a rank that gave an unknown metric or a wrong vector length, are returned from the next
+  // collective call, on all ranks; from then on every call returns that error and records nothing.
   absl::Status Append(absl::Span<const data::Scalar> scalars, absl::Span<const data::Vector> vectors = {});
 
-  // Collective. Gathers what is left and brings the file up to date.
+  // Collective. Gathers the remaining draws and brings the file up to date.
   absl::Status Flush();
-  // Collective. The same, and the file is complete. Append must not follow.
+  // Collective. Flushes and marks the history complete. Append must not follow.
   absl::Status Close();
 
-  // Seconds that this rank has spent in here, for a report of the cost.
+  // Seconds that this rank has spent in Append, Flush and Close.
   double seconds() const { return seconds_; }
-  // In the file and on their way to it: a resumed run counts on from resume_draws.
+  // Number of draws so far, gathered or not; a resumed run starts at resume_draws.
   std::int64_t draws() const { return draws_; }
 
  private:

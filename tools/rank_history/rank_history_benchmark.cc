@@ -1,10 +1,10 @@
-// Cost of a step's numbers over ranks, and of a traced span.
+// Times RankHistory::Append per step, and a traced span.
 //
 //   bazel run //tools/rank_history:rank_history_benchmark                                  one rank
 //   mpirun -n 2 bazel-bin/tools/rank_history/rank_history_benchmark                        two ranks
 //
-// Ten metrics per step, statistics of all but the step number, the time also of each rank. The ranks do
-// nothing else, so that what is shown includes waiting for one another.
+// Ten metrics per step: statistics of all but the step number, and dt of each rank. The ranks do nothing else, so the
+// times include waiting for each other.
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kSteps = 100'000;
 
-// Of this thread: what it costs where other programs do not take the core.
+// Processor time of this thread, which other programs on the core do not affect.
 double CpuSeconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

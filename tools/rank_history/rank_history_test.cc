@@ -146,7 +146,7 @@ TEST(RankHistory, AllRanksAreToldOfAnOldRun) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("holds an earlier run"));
 }
 
-// A name that only the last rank gets wrong: every rank hears of it in the same call, with the same words.
+// Only the last rank gives an unknown name: every rank gets the same error from the same call.
 TEST(RankHistory, AnErrorOfOneRankIsToldToAllInTheSameCall) {
   auto history =
       *RankHistory::Create(World(), {.path = NewPath("error.h5"), .metrics = Loss(), .gather_every = 4});
@@ -164,7 +164,7 @@ TEST(RankHistory, AnErrorOfOneRankIsToldToAllInTheSameCall) {
   EXPECT_FALSE(history->Close().ok());
 }
 
-// While it lives no file of this process can grow, as on a full disk.
+// Keeps the files of this process from growing while it lives, as a full disk does.
 class FullDisk {
  public:
   FullDisk() {
@@ -181,7 +181,7 @@ class FullDisk {
   rlimit before_;
 };
 
-// Rank 0 writes in the second and fourth call: all ranks hear of it one block later.
+// Rank 0 writes in the second and fourth call; all ranks get the error one block later.
 TEST(RankHistory, AnErrorOfTheFileIsToldWithTheNextBlock) {
   auto history =
       *RankHistory::Create(World(), {.path = NewPath("file_error.h5"), .metrics = Loss(), .gather_every = 2});
@@ -201,7 +201,7 @@ TEST(RankHistory, CollidingNamesAreRefusedOnAllRanks) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
 }
 
-// Every rank runs one of its own, which ends as if it were killed in the fifth step of the third block.
+// Every rank runs a history of its own, which ends as if killed in the fifth step of the third block.
 TEST(RankHistory, AKillLosesAtMostWhatWasNotGathered) {
   const std::string path = NewPath("killed.h5") + std::to_string(World().rank());
   for (const char* suffix : {"", ".journal"}) fs::remove(path + suffix);
@@ -240,7 +240,7 @@ TEST(RankHistory, ResumesAfterTheDrawsOfACheckpoint) {
   EXPECT_EQ(Column(path, "dt_per_rank").size(), static_cast<std::size_t>(5 * World().size()));
 }
 
-// Given by the last rank only, in odd steps; then a resumed run goes on with it, and another length is refused.
+// Given by the last rank only, in odd steps; then a resumed run continues it, and another length is an error.
 TEST(RankHistory, VectorsOfOneRankComeIntoTheFileAndTheExports) {
   const std::string path = NewPath("load.h5"), csv = NewPath("load.csv"), lines = NewPath("load.jsonl");
   RankHistoryOptions options = {

@@ -29,7 +29,7 @@ data::TraceArguments ArgumentsOf(const comm::CallRecord& call, std::uint64_t lin
   return {
       .bytes = call.count * comm::SizeInBytes(call.type),
       .sequence = call.sequence,
-      // As a difference of the moments that are written: the span inside must not begin a nanosecond early.
+      // A difference of rounded times, so that the span inside does not begin a nanosecond early.
       .waited_ns =
           call.waited ? Nanoseconds(call.completed_seconds) - Nanoseconds(call.waiting_since_seconds) : 0,
       .link = link,
@@ -69,7 +69,7 @@ std::unique_ptr<RankTrace> RankTrace::Create(const comm::Communicator& world,
   return trace;
 }
 
-// The same on all ranks that take part in a call, and different for other calls.
+// An id that is the same on all ranks of a call, and differs between calls.
 std::uint64_t RankTrace::LinkOf(const comm::CallRecord& call, const comm::RecordedGroup& group) {
   if (!comm::IsPointToPoint(call.operation)) {
     const std::uint64_t link = (call.group ^ static_cast<std::uint64_t>(call.sequence)) * 0x9e3779b97f4a7c15;
@@ -99,7 +99,7 @@ void RankTrace::TakeCalls() {
     const auto known = in_flight_.find(call.id);
     if (call.id < next_call_ && known == in_flight_.end()) continue;
     const comm::RecordedGroup& group = groups.at(call.group);
-    // In the order of entry, which numbers messages.
+    // Calls are visited in the order of entry, in which LinkOf numbers messages.
     const std::uint64_t link = known != in_flight_.end() ? known->second : LinkOf(call, group);
     next_call_ = std::max(next_call_, call.id + 1);
     if (call.state != comm::CallState::kComplete) {
@@ -114,7 +114,7 @@ void RankTrace::TakeCalls() {
   }
 }
 
-// comm has nothing older than `oldest` any more.
+// The flight recorder has dropped calls before `oldest`.
 void RankTrace::ForgetBefore(std::int64_t oldest) {
   while (!in_flight_.empty() && in_flight_.begin()->first < oldest) {
     in_flight_.erase(in_flight_.begin());
@@ -148,7 +148,7 @@ absl::Status RankTrace::Write(const std::map<std::string, std::string>& run) {
   return group_.Agree(Collect(data::ToBytes(OwnEvents(MeasureClock())), run));
 }
 
-// Rank after rank, so that rank 0 holds one rank's bytes beside the events.
+// One rank at a time, so that rank 0 holds the serialized bytes of only one.
 absl::Status RankTrace::Collect(const std::string& bytes, const std::map<std::string, std::string>& run) {
   std::string own = bytes;
   if (group_.rank() != 0) {

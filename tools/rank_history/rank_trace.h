@@ -1,4 +1,4 @@
-// The trace of a run over all ranks, with its collectives, on one clock.
+// A Chrome trace of all ranks and their collectives, on one clock.
 //
 //   std::unique_ptr<RankTrace> trace = RankTrace::Create(world, {.path = "trace.json"});
 //   for (std::int64_t step = 0; step < steps; ++step) {
@@ -10,14 +10,14 @@
 //   }
 //   PLAIT_RETURN_IF_ERROR(trace->Write(attributes));
 //
-// Ranks measure their clocks against rank 0's at the start and at the end (comm/launch/clock_offset.h); in
-// between the offset is taken to be linear. Collectives come from comm's flight recorder, with bytes and
-// sequence number, from the call to its completion, on tracks named after their axis; the part in which the
-// rank stood still is marked (waited_ms, and a span "waiting" inside). Arrows join the last rank to come with
-// those that waited for it, and each send with its receive. Groups of one rank are left out. The tag of a collective tells
-// what its data is of (SetUnits).
+// Ranks measure their clock offsets to rank 0 at the start and at the end (comm/launch/clock_offset.h) and interpolate
+// linearly in between. Collectives come from comm's flight recorder, with bytes and sequence number, from the call to
+// its completion, on tracks named after their axis; the time in which the rank was blocked is marked (waited_ms, and a
+// span "waiting" inside). Arrows join the last rank to arrive with those that waited for it, and each send with its
+// receive. Groups of one rank are left out. The tag of a collective is the index of the model unit it belongs to
+// (SetUnits).
 //
-// Memory is bounded: `max_events` over all ranks, of each rank the latest. Nothing is written before Write.
+// Memory is bounded by `max_events` over all ranks; each rank keeps its latest events. Nothing is written before Write.
 #ifndef PLAIT_TOOLS_RANK_HISTORY_RANK_TRACE_H_
 #define PLAIT_TOOLS_RANK_HISTORY_RANK_TRACE_H_
 
@@ -38,14 +38,14 @@
 
 namespace plait::rank_history {
 
-// Of the clock that events have.
+// The default measure_offsets: comm::MeasureClockOffsets on the clock of trace events. Collective.
 std::vector<comm::ClockOffset> MeasureTraceClocks(const comm::Communicator& group);
 
 struct RankTraceOptions {
-  std::string path;                   // empty: no trace, every call does nothing
+  std::string path;                   // empty: tracing is off, and every call does nothing
   std::int64_t max_events = 1 << 21;  // 160 MiB on rank 0, up to 400 MB of file
   std::int64_t max_events_of_rank = 1 << 17;
-  // How the ranks' clocks are compared. Collective, the same on all ranks.
+  // Measures the ranks' clock offsets. Collective; returns the same on all ranks.
   std::function<std::vector<comm::ClockOffset>(const comm::Communicator& group)> measure_offsets =
       MeasureTraceClocks;
 };
@@ -55,25 +55,25 @@ class RankTrace {
   // Collective.
   static std::unique_ptr<RankTrace> Create(const comm::Communicator& world, const RankTraceOptions& options);
 
-  // For spans; null without a path.
+  // Add spans to it; null if tracing is off.
   data::Trace* trace() { return trace_.get(); }
 
-  // Local. Names of what collectives of tag 0, 1, ... are of: units of the model, as the sharding engine tags them.
+  // Local. Names of the model's units, by the tag that the sharding engine gives their collectives.
   void SetUnits(std::vector<std::string> names);
 
-  // Local. Adds the collectives that have completed since the last time. comm remembers the latest 512
-  // calls: those that are taken too late, or stay in flight for so long, are counted as dropped. About 0.1 ms.
+  // Local. Adds the collectives that completed since the last call. Call it at least once every 512 communication
+  // calls, which is how many comm's flight recorder keeps: older ones count as dropped. About 0.1 ms.
   void TakeCalls();
 
-  // Collective. Brings all events to rank 0, which writes the file; its errors are agreed by all. `run` on
-  // rank 0 is shown as information on the trace. Once, at the end.
+  // Collective. Sends all events to rank 0, which writes the file; its errors are returned on all ranks. Rank 0's `run`
+  // is added to the trace as metadata. Call it once, at the end.
   absl::Status Write(const std::map<std::string, std::string>& run);
-  // On rank 0, after Write: events of all ranks that are not in the file.
+  // On rank 0, after Write: the number of events of all ranks that are missing from the file.
   std::int64_t dropped() const { return dropped_; }
 
  private:
   RankTrace(comm::Communicator group, const RankTraceOptions& options);
-  // What is to be added to this rank's clock at a moment on it to get rank 0's.
+  // The offset to add to this rank's clock, at a time on it, to get rank 0's clock.
   struct ClockMoment {
     double at_seconds = 0;
     double offset_seconds = 0;

@@ -43,7 +43,7 @@ Written Read(const Json& trace, const std::string& collective) {
   return found;
 }
 
-// Ranks of one machine have one clock: what a measurement finds is its own error, which grows with the load.
+// Ranks of one machine share a clock, so a measured offset is all measurement error, which grows with the load.
 RankTraceOptions OnOneClock(const std::string& path) {
   return {.path = path, .measure_offsets = [](const comm::Communicator& group) {
             return std::vector<comm::ClockOffset>(group.size());
@@ -85,8 +85,7 @@ TEST(RankTrace, HoldsSpansAndCollectivesOfAllRanksOnOneClock) {
   EXPECT_EQ(found.starts.size(), found.ends.size());
 }
 
-// By how much some rank left a collective before the last one had come, in microseconds; at most 0 if clocks
-// are right.
+// By how many microseconds some rank left a collective before the last one entered it; at most 0 if clocks are right.
 double LargestLead(const std::string& path) {
   double lead = -1e300;
   for (const auto& [sequence, by_rank] :
@@ -119,8 +118,8 @@ TEST(RankTrace, NobodyLeavesBeforeTheLastHasCome) {
   }
 }
 
-// The same with clocks as they are measured: of two ranks, each wrong by at most the larger of what the two
-// measurements said of themselves.
+// The same with measured clocks: of two ranks, each is wrong by at most the larger of the two measurements' error
+// bounds.
 TEST(RankTrace, MeasuredClocksAreAsRightAsTheySay) {
   if (World().size() == 1) return;
   const std::string path = testing::TempDir() + "/measured_" + std::to_string(World().size()) + ".json";
@@ -137,8 +136,7 @@ TEST(RankTrace, MeasuredClocksAreAsRightAsTheySay) {
   }
 }
 
-// A clock that is an hour fast is set right. The ranks' clocks are the same here, so rank 1's events move by
-// that hour.
+// A clock that is an hour fast is corrected. The ranks' clocks are the same here, so rank 1's events move by that hour.
 TEST(RankTrace, ClocksThatAreFastAreSetBack) {
   if (World().size() == 1) return;
   const std::string path = testing::TempDir() + "/fast_" + std::to_string(World().size()) + ".json";
@@ -164,7 +162,7 @@ TEST(RankTrace, ClocksThatAreFastAreSetBack) {
   }
 }
 
-// What is under way when calls are taken comes later, and overlapping calls lie on tracks of their own.
+// Calls in flight during TakeCalls are added by a later one, and overlapping calls get tracks of their own.
 TEST(RankTrace, CallsInFlightAreTakenOnceTheyAreComplete) {
   const comm::Communicator dp = World().Split(0, World().rank(), "dp");
   const std::string path = testing::TempDir() + "/in_flight_" + std::to_string(World().size()) + ".json";
@@ -191,8 +189,7 @@ TEST(RankTrace, CallsInFlightAreTakenOnceTheyAreComplete) {
   EXPECT_THAT(tracks, ::testing::ElementsAre(1, 1, 2)) << "the first and the third share a track";
 }
 
-// An all-reduce beside other work, then one that is waited for from its begin on: the rank stands still when
-// the work is done, and not before.
+// An all-reduce that overlaps with work, then a blocking one: the rank waits once the work is done, and not before.
 TEST(RankTrace, TellsForHowLongTheRankStoodStill) {
   const comm::Communicator dp = World().Split(0, World().rank(), "dp");
   const std::string path = testing::TempDir() + "/waited_" + std::to_string(World().size()) + ".json";

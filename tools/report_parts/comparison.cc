@@ -22,7 +22,7 @@ bool HaveRatio(double first, double other) {
          std::signbit(first) == std::signbit(other);
 }
 
-// Differ in any two runs, or follow from settings that are shown.
+// Attributes that differ between any two runs, or that settings determine.
 bool IsIncidental(const std::string& name) {
   static const std::set<std::string>& names = *new std::set<std::string>{
       "command",  "started", "trace", "launch_command", "folder",      "history", "report",  "complete",

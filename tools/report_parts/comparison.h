@@ -1,10 +1,10 @@
-// Is one run's median really different from another's?
+// Whether the medians of two runs differ significantly, and which settings of runs differ.
 //
-// Values of a run hang together from step to step, so single steps are no independent samples. A run is cut
-// into kBlocks consecutive blocks; the blocks' medians are drawn with replacement (a block bootstrap:
-// Kuensch, Annals of Statistics 17, 1989), kResamples times for each run, and the ratio of the resamples'
-// means is looked at: its 2.5 and 97.5 percentiles are the interval. The difference is larger than the spread
-// when 1 is outside of the interval. The random numbers are the same in each call.
+// Values of consecutive steps are correlated, so that single steps are not independent samples. A run is cut into
+// kBlocks consecutive blocks. The blocks' medians are resampled with replacement (a block bootstrap: Kuensch, Annals of
+// Statistics 17, 1989), kResamples times for each run; the interval is from the 2.5th to the 97.5th percentile of the
+// ratio of the resamples' means, extended to include the ratio of the medians. The difference exceeds the spread if 1
+// is outside the interval. Deterministic: every call uses the same random numbers.
 #ifndef PLAIT_TOOLS_REPORT_PARTS_COMPARISON_H_
 #define PLAIT_TOOLS_REPORT_PARTS_COMPARISON_H_
 
@@ -19,14 +19,14 @@
 namespace plait::report {
 
 inline constexpr int kResamples = 1000;
-// Runs with fewer finite values are not judged.
+// Runs with fewer finite values get the verdict kTooFew.
 inline constexpr int kFewestValues = 8;
 
 enum class Verdict {
-  kTooFew,        // values
-  kNoRatio,       // a median is zero, not there, or of the other sign
+  kTooFew,        // too few values
+  kNoRatio,       // a median is zero or missing, or the signs differ
   kWithinSpread,  // 1 is in the interval
-  kLower,         // than the first run
+  kLower,         // the other run is lower than the first
   kHigher,
 };
 
@@ -41,10 +41,10 @@ Ratio Compare(const Summary& first, const Summary& other);
 // "lower", "higher", "within the spread", "too few values", "no ratio".
 std::string VerdictText(Verdict verdict);
 
-// How the verdict is found, for the foot of a table.
+// How the verdict is found, for the footnote of a table.
 std::string VerdictMethod();
 
-// A run's attributes, with the line in attribute `settings` taken apart.
+// A run's attributes, with the line in attribute `settings` parsed into single settings.
 NamedTexts SettingsOf(const NamedTexts& attributes);
 
 struct ChangedSetting {
@@ -52,8 +52,8 @@ struct ChangedSetting {
   std::vector<std::string> values;  // by run; "-" where a run does not have it
 };
 
-// Settings that are not the same in all runs, in the order of the first run that has them. What differs from
-// run to run anyway (when it started, its command, its other files) is left out.
+// Settings that differ between runs, in the order of the first run that has them. What always differs (start time,
+// command, output paths) is left out.
 std::vector<ChangedSetting> ChangedSettings(absl::Span<const NamedTexts> runs);
 
 }  // namespace plait::report

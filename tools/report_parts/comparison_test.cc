@@ -39,7 +39,7 @@ TEST(Comparison, NoiseAloneIsWithinTheSpread) {
   EXPECT_LE(different, 15);
 }
 
-// Steps of a run that slows down are no independent samples; by single values 800 draws would seem plenty.
+// Steps of a run that slows down are correlated; as independent samples, 800 draws would seem significant.
 TEST(Comparison, ADriftWidensTheSpread) {
   const Ratio drifting = Compare(Noisy(1, 0.01, 800, 1, 0.5), Noisy(1.03, 0.01, 800, 2, 0.5));
   EXPECT_EQ(drifting.verdict, Verdict::kWithinSpread);

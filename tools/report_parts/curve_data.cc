@@ -34,7 +34,7 @@ Json NumberJson(double value) {
 
 double SevenDigits(double value) { return std::strtod(absl::StrFormat("%.7g", value).c_str(), nullptr); }
 
-// The run's draws from the first that is not skipped on, `part` to a point.
+// The draws that are not skipped, `part` of them to a point.
 struct Points {
   std::int64_t first = 0, draws = 0, part = 1;
   std::int64_t count() const { return (draws + part - 1) / part; }
@@ -82,7 +82,7 @@ Json CurveOf(const Column& column, const Points& points, bool sparse) {
   return curve;
 }
 
-// Empty where the run has no such metric.
+// Empty if the run has no such metric.
 absl::StatusOr<Column> ColumnCalled(const RunNumbers& run, absl::Span<const char* const> names) {
   for (const char* name : names) {
     for (const data::TableMetric& metric : run.table->metrics()) {

@@ -1,18 +1,19 @@
-// The numbers behind a page's charts, which page.js draws.
+// The numbers of a page's charts, which page.js draws.
 //
-// Text of JSON that is safe between <script> tags (no '<'):
-// {"axes": [{"name": "step", "label": "step", "units": "count"}, ...],     // those that a run has
+// JSON text that is safe between <script> tags (no '<'):
+// {"axes": [{"name": "step", "label": "step", "units": "count"}, ...],     // those that any run has
 //  "metrics": [{"name", "units"}, ...],                                    // a chart each
 //  "runs": [{"label", "draws", "complete", "per_point",
 //            "x": {"step": [...], "tokens": [...], "time": [...]},         // at each point
 //            "curves": [{"y": [...], "low": [...], "high": [...], "sparse"} or null, ...]}]}   // by metric
 //
-// Up to kMostPoints draws a point is a draw, and its numbers are those of the file, to the last bit; in longer
-// runs a point is per_point consecutive draws: y their median, low and high the extremes, at seven digits, x that
-// of the draw in the middle. null is NaN or not given; infinities are the texts "Infinity" and "-Infinity".
+// In runs of up to kMostPoints draws a point is one draw, with the exact numbers of the file and without "low" and
+// "high". In longer runs a point is per_point consecutive draws: y is their median, low and high their extremes,
+// rounded to seven digits, x that of the middle draw. null is NaN or not given; infinities are the strings "Infinity"
+// and "-Infinity".
 //
-// step: metric `step` or `iter`, else the number of the draw. time: seconds of the steps so far, the sum of `dt`.
-// tokens: the sum of `tokens`, what each step took.
+// step: metric `step` or `iter` if it is finite and ascending, else the number of the draw. time: seconds so far, the
+// cumulative sum of `dt` or `step_time`. tokens: the cumulative sum of `tokens`.
 #ifndef PLAIT_TOOLS_REPORT_PARTS_CURVE_DATA_H_
 #define PLAIT_TOOLS_REPORT_PARTS_CURVE_DATA_H_
 
@@ -27,17 +28,17 @@ namespace plait::report {
 
 inline constexpr int kMostPoints = 1000;
 
-// The scalars of the runs, main ones first. What no run changes and what counts the steps needs no chart.
+// The scalar metrics of the runs, main ones first, by whether they get a chart. Step counters are in none of the lists.
 struct ChartedMetrics {
   std::vector<std::string> drawn, constant, without_values;
 };
 ChartedMetrics ChartedOf(absl::Span<const RunNumbers> runs);
 
-// At every draw, the skipped ones included, as above. No numbers: the run has no `dt`.
+// The axes `step` and `time` above, at every draw, skipped ones included. SecondsOf is empty if the run has no times.
 absl::StatusOr<std::vector<double>> StepsOf(const RunNumbers& run);
 absl::StatusOr<std::vector<double>> SecondsOf(const RunNumbers& run);
 
-// Of the drawn ones. Errors: those of reading a column.
+// The JSON above, for the metrics that ChartedOf(runs).drawn lists. Errors: those of reading a column.
 absl::StatusOr<std::string> CurveJson(absl::Span<const RunNumbers> runs);
 
 }  // namespace plait::report

@@ -12,7 +12,7 @@
 namespace plait::report {
 namespace {
 
-// Another text whenever a history or its journal has been written.
+// A version string that changes whenever a history or its journal is written.
 std::string StampOf(const std::vector<std::string>& files) {
   std::string stamp;
   for (const std::string& file : files) {
@@ -51,7 +51,7 @@ absl::Status Follow(const std::vector<std::string>& files, const RunOptions& opt
   }
   ServedPage served;
   const auto page = [&] {
-    // Before reading: what is written meanwhile is read the next time.
+    // Taken before reading, so that what is written meanwhile is read next time.
     const std::string stamp = StampOf(files);
     if (served.version != stamp) served = {stamp, PageOf(files, options)};
     return served;

@@ -10,9 +10,10 @@
 
 namespace plait::report {
 
-// Serves the page of these histories on 127.0.0.1 (page_server.h) and prints its address, until the process is ended.
-// The files and their journals are read anew when they have changed; they are never written. A history that cannot be
-// read yet (no draws) is a note on the page. Errors: NotFound for a file that is not there; those of ServePage.
+// Serves the page of these histories on 127.0.0.1 (page_server.h) and prints its address. Returns on errors only. The
+// files and their journals are read again when they have changed, and never written. A history that cannot be read yet,
+// such as one without draws, gives a note on the page. NOT_FOUND if a file does not exist at the start; errors of
+// ServePage.
 absl::Status Follow(const std::vector<std::string>& files, const RunOptions& options, int port);
 
 }  // namespace plait::report

@@ -124,7 +124,7 @@ std::string CsvCell(const std::string& text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
-// Reads back as the same double.
+// Round-trips exactly.
 std::string CsvNumber(double value) {
   if (std::isnan(value)) return "nan";
   return absl::StrFormat("%.17g", value);

@@ -1,4 +1,4 @@
-// A report for programs.
+// A report in machine-readable formats.
 #ifndef PLAIT_TOOLS_REPORT_PARTS_MACHINE_TEXT_H_
 #define PLAIT_TOOLS_REPORT_PARTS_MACHINE_TEXT_H_
 
@@ -14,18 +14,19 @@ namespace plait::report {
 //                               "negative_infinities", "first_draw", "last_draw", "median", "p10", "p90",
 //                               "mean", "min", "max", "last"}},
 //            "rates": {"steps": {"median", "p10", "p90", "what"}},
-//            "axes": {"dp": {"bytes_per_step", "total_bytes", "in_flight_seconds", "exposed_seconds",
-//            "overlap"}}, "ranks": {"dt_per_rank": {"medians": [...], "slowest_shares": [...], "slowest",
-//            "spread"}}, "notes": [...]}],
+//            "axes": {"dp": {"bytes_per_step", "total_bytes", "in_flight_seconds", "exposed_seconds", "overlap"}},
+//            "ranks": {"dt_per_rank": {"units", "medians": [...], "slowest_shares": [...], "slowest", "spread",
+//                                      "draws"}},
+//            "notes": [...]}],
 //  "changed_settings": {"name": [value by run]},
 //  "comparison": [{"metric", "run", "ratio", "low", "high", "difference"}]}
-// Numbers are in the units of the file, doubles in full; what is not finite is null. Text that is not UTF-8
-// has its bad bytes replaced.
+// "comparison" is empty for a single run. Numbers are in the units of the file, at full precision; values that are not
+// finite are null. Invalid UTF-8 is replaced by U+FFFD.
 std::string JsonText(absl::Span<const RunNumbers> runs);
 
 // One line per run and metric, under a header:
 // run,metric,units,statistic,n,nan,positive_infinities,negative_infinities,median,p10,p90,mean,min,max,last
-// As RFC 4180 quotes it; what is not finite is "nan", "inf", "-inf", as pandas reads it.
+// Quoted as in RFC 4180; values that are not finite are "nan", "inf", "-inf", as pandas reads them.
 std::string CsvText(absl::Span<const RunNumbers> runs);
 
 }  // namespace plait::report

@@ -32,7 +32,7 @@ constexpr char kExperiment[] = "0";
 // MLflow's enumerations.
 constexpr int kRunning = 1, kFinished = 3, kLocalSource = 4;
 
-// Parts of a path that MLflow takes and that lead nowhere else.
+// A name that MLflow accepts, without path components that lead out of the directory.
 std::string SafeName(const std::string& name) {
   std::vector<std::string> parts = absl::StrSplit(name, '/');
   for (std::string& part : parts) {
@@ -71,7 +71,7 @@ absl::Status MakeFolder(const fs::path& folder) {
   return absl::UnavailableError(absl::StrCat(folder.string(), ": cannot be made: ", error.message()));
 }
 
-// A file that is not there yet.
+// Writes a file; ALREADY_EXISTS if it exists.
 absl::Status WriteNew(const fs::path& folder, const std::string& name, const std::string& text) {
   const fs::path file = folder / SafeName(name);
   std::error_code error;
@@ -117,7 +117,7 @@ absl::Status WriteMetrics(const RunNumbers& run, const Axes& axes, const fs::pat
   for (const MetricNumbers& numbers : run.metrics) {
     PLAIT_ASSIGN_OR_RETURN(const std::vector<double> column, run.table->Column(numbers.metric.name));
     const std::string lines = MetricLines(column, axes, run.skipped);
-    // MLflow takes a file without a line for damaged.
+    // MLflow treats an empty file as damaged.
     if (!lines.empty()) PLAIT_RETURN_IF_ERROR(WriteNew(folder, numbers.metric.name, lines));
   }
   return absl::OkStatus();
@@ -173,7 +173,7 @@ absl::Status WriteExperiment(const fs::path& folder) {
                             {"name", "Default"}}));
 }
 
-// Under another name first, so that a run is there whole or not at all.
+// Written under another name first, so that the run appears atomically.
 absl::Status WriteRun(const RunNumbers& run, const fs::path& experiment) {
   Axes axes = {.start = StartOf(run)};
   PLAIT_ASSIGN_OR_RETURN(axes.steps, StepsOf(run));

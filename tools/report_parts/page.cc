@@ -31,7 +31,7 @@ std::string Foot(absl::string_view text) {
   return absl::StrCat("<p class=\"foot\">", base::EscapeHtml(text), "</p>");
 }
 
-// A switch for every run; hidden without the script.
+// The form that selects axis, smoothing, scale and runs; hidden without the script.
 std::string Controls(absl::Span<const RunNumbers> runs) {
   std::string html =
       "<form class=\"controls\" hidden><label>x axis <select name=\"x\"><option>step</option>"
@@ -48,7 +48,7 @@ std::string Controls(absl::Span<const RunNumbers> runs) {
   return html + "</fieldset></form>";
 }
 
-// For those who do not see the chart: "dt; run.h5: median 1.5 ms, from 1 ms to 250 ms".
+// Text alternative of a chart: "dt; run.h5: median 1.5 ms, from 1 ms to 250 ms".
 std::string ChartTitle(absl::Span<const RunNumbers> runs, const std::string& metric) {
   std::string title = metric;
   for (const RunNumbers& run : runs) {
@@ -77,7 +77,7 @@ std::string About(absl::Span<const RunNumbers> runs, const std::string& metric) 
   return "";
 }
 
-// The script shows values in the line of the description.
+// A chart with its description; the script shows values in the `readout` element.
 std::string Figure(const std::string& attributes, const std::string& title, const std::string& about,
                    const std::string& picture, absl::Span<const std::string> notes = {}) {
   std::string caption;
@@ -156,7 +156,7 @@ std::string Timelines(absl::Span<const RunNumbers> runs) {
   return html;
 }
 
-// The line of settings has a table of its own.
+// Settings have a table of their own.
 ReportTable RunsWithoutSettings(absl::Span<const RunNumbers> runs) {
   ReportTable table = RunTable(runs);
   table.rows.erase(std::remove_if(table.rows.begin(), table.rows.end(),

@@ -1,8 +1,8 @@
-// A report as one HTML page that needs nothing else: no network, fonts or scripts of others.
+// A report as a self-contained HTML page: no network access, no third-party fonts or scripts.
 //
-// Sections: figures at a glance, what changed and how the runs compare, curves, metrics, throughput,
-// messages, ranks, timeline, environment. On a phone and on a desk, in light and dark, printed; without its script
-// (page.js) only the curves are missing. Texts of histories are texts, whatever is in them.
+// Sections: key figures, changed settings, comparison, curves, load of experts, a step rank by rank, metrics,
+// throughput, messages by axis, ranks, environment. Works on phone and desktop, in light and dark, and in print;
+// without its script (page.js) only the curves are missing. Texts from histories are escaped.
 #ifndef PLAIT_TOOLS_REPORT_PARTS_PAGE_H_
 #define PLAIT_TOOLS_REPORT_PARTS_PAGE_H_
 
@@ -16,8 +16,8 @@
 namespace plait::report {
 
 struct PageOptions {
-  bool follows = false;                 // the page asks where it came from for newer ones of itself
-  std::vector<std::string> notes = {};  // whole sentences, before those of the runs
+  bool follows = false;                 // the page polls its server for newer versions of itself
+  std::vector<std::string> notes = {};  // whole sentences, shown before the notes of the runs
 };
 
 std::string PageHtml(absl::Span<const RunNumbers> runs, const PageOptions& options = {});

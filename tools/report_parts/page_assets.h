@@ -1,4 +1,4 @@
-// page.css and page.js, which the build puts into the program.
+// The contents of page.css and page.js, embedded at build time.
 #ifndef PLAIT_TOOLS_REPORT_PARTS_PAGE_ASSETS_H_
 #define PLAIT_TOOLS_REPORT_PARTS_PAGE_ASSETS_H_
 

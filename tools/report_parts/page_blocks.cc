@@ -92,7 +92,7 @@ Fact SlowestRank(const RunNumbers& run) {
           absl::StrCat(base::FormatRatio(run.ranks[0].spread), " times the median rank")};
 }
 
-// Of all runs; nothing where no run has the fact.
+// One line per run that has the fact; empty if none has.
 template <typename FactOf>
 std::string Tile(const char* title, absl::Span<const RunNumbers> runs, const FactOf& fact_of) {
   std::string lines;

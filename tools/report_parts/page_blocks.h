@@ -13,15 +13,16 @@ namespace plait::report {
 // Run i has the CSS class c(i modulo this), which is its colour.
 inline constexpr int kPageColourCount = 6;
 
-// What becomes of a table that is wider than the screen: it scrolls sideways, or on phones its rows become blocks
-// of lines "column value".
+// How a table wider than the screen is shown: with a horizontal scroll bar, or, on phones, with each row as a block of
+// lines "column value".
 enum class NarrowTable { kScrolls, kStacks };
 
-// In a box that scrolls sideways, also by keyboard. Runs are marked with their colours.
+// The table in a box that scrolls horizontally, also by keyboard. Runs are marked with their colours.
 std::string TableHtml(const ReportTable& table, absl::Span<const RunNumbers> runs,
                       NarrowTable narrow = NarrowTable::kScrolls);
 
-// Time per step, samples or tokens per second, last loss, overlap, slowest rank: those that the runs have.
+// Key figures, as far as the runs have them: time per step, samples and tokens per second, last loss, overlap, slowest
+// rank. Empty if there are none.
 std::string Tiles(absl::Span<const RunNumbers> runs);
 
 }  // namespace plait::report

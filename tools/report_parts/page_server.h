@@ -10,17 +10,17 @@
 namespace plait::report {
 
 struct ServedPage {
-  std::string version;  // its ETag: another text whenever the page is another
+  std::string version;  // its ETag: must change whenever the page does
   std::string html;
 };
 
-// Answers GET / at http://127.0.0.1:port/ (port 0: a free one) with what `page` returns then, one call at a time, until
-// the process is ended. `ready` is told the address once, when connections are accepted.
+// Answers GET / at http://127.0.0.1:port/ (port 0: any free port) with the result of `page`, one call at a time.
+// Returns on errors only. `ready` is called once with the address, when connections are accepted.
 //
-// Listens on 127.0.0.1 only. A request whose Host is not that address is refused (403), so that no web page reaches it
-// through a name of its own that leads here (DNS rebinding); so is any method but GET (405). Bodies are not read.
+// Listens on 127.0.0.1 only. Requests whose Host header is not 127.0.0.1:port or localhost:port get status 403, which
+// protects from DNS rebinding; methods other than GET get 405. Request bodies are not read.
 //
-// Errors: Unavailable where the port is taken.
+// UNAVAILABLE if the port is taken or the server ends.
 absl::Status ServePage(int port, const std::function<ServedPage()>& page,
                        const std::function<void(const std::string& address)>& ready);
 

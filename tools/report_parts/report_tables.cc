@@ -19,7 +19,7 @@ std::string ShownUnits(const std::string& units) {
   return units == "s" || units == "bytes" || units == "1" ? "" : units;
 }
 
-// A column that only tells runs apart is left out for a single one.
+// Drops the column "run" if there is a single run.
 ReportTable WithRunColumn(ReportTable table, bool several) {
   if (several) return table;
   const auto place = std::find(table.header.begin(), table.header.end(), "run");
@@ -30,7 +30,7 @@ ReportTable WithRunColumn(ReportTable table, bool several) {
   return table;
 }
 
-// A column without a single entry says nothing.
+// Drops the column if it has no entries.
 void DropIfEmpty(ReportTable& table, const std::string& name, bool is_first_text) {
   const auto place = std::find(table.header.begin(), table.header.end(), name);
   const auto column = place - table.header.begin();
@@ -62,7 +62,7 @@ std::vector<std::string> AttributeNames(absl::Span<const RunNumbers> runs) {
   return names;
 }
 
-// Medians of the least and the largest rank, "1.5 ms .. 1.6 ms"; "" where the run has none.
+// Medians of the minimum and the maximum over ranks, "1.5 ms .. 1.6 ms"; "" if the run has none.
 std::string RangeOverRanks(const RunNumbers& run, const MetricNumbers& mean) {
   const MetricNumbers* least = run.Find(mean.metric.name + "_min");
   const MetricNumbers* largest = run.Find(mean.metric.name + "_max");

@@ -22,7 +22,7 @@
 namespace plait::report {
 namespace {
 
-// Draws that are read together, and how many values are looked at in all (16 MB).
+// Draws per block, and the largest number of values evaluated (16 MiB).
 constexpr std::int64_t kBlockDraws = 4096;
 constexpr std::int64_t kMostValues = std::int64_t{1} << 21;
 
@@ -137,7 +137,7 @@ void AddRates(RunNumbers& run) {
   if (dt != nullptr && dt->median > 0) {
     run.rates.push_back({"steps", "steps per second", 1 / dt->median, 1 / dt->p90, 1 / dt->p10});
   }
-  // Programs differ in whose rate they call sps or tps: the file says it.
+  // Programs differ in what they call sps or tps (one rank or all): the metric's long name tells.
   for (const char* name : {"sps", "sps_world", "tps", "tps_world", "tokens_per_second"}) {
     const MetricNumbers* rate = NumbersOf(run, {name});
     if (rate == nullptr || rate->summary.finite == 0) continue;
@@ -160,7 +160,7 @@ AxisTraffic& AxisNamed(const std::string& axis, RunNumbers& run) {
   return run.traffic.back();
 }
 
-// A history may have columns for axes that the run's mesh does not use: nothing was ever sent along them.
+// Drops the columns of axes that the run's mesh does not use: nothing was ever sent along them.
 void LeaveOutIdleAxes(RunNumbers& run) {
   std::set<std::string> idle;
   for (const MetricNumbers& numbers : run.metrics) {
@@ -179,7 +179,7 @@ void LeaveOutIdleAxes(RunNumbers& run) {
 
 void AddTraffic(RunNumbers& run) {
   for (const MetricNumbers& numbers : run.metrics) {
-    // The spread over ranks of these has names of its own: comm_bytes_dp_max.
+    // Skips statistics over ranks: comm_bytes_dp_max.
     if (absl::StrContains(numbers.metric.statistic, "imum") ||
         absl::StrContains(numbers.metric.statistic, "deviation")) {
       continue;

@@ -26,7 +26,7 @@ using data::NamedTexts;
 
 struct RunOptions {
   std::vector<std::string> metrics = {};  // only these, in this order; empty: all
-  std::int64_t skip = 0;                  // draws at the beginning that are left out, the warm-up
+  std::int64_t skip = 0;                  // number of draws to omit at the beginning (warm-up)
   bool timeline = false;                  // read the trace that the attribute `trace` names
 };
 
@@ -54,11 +54,11 @@ struct RankTimes {
   std::string metric;  // a vector along `rank`, such as dt_per_rank
   std::string units;
   std::vector<double> medians = {};         // by rank; NaN for a rank without finite values
-  std::vector<double> slowest_shares = {};  // by rank: in which share of the draws it took longest
-  std::int64_t slowest = -1;                // the rank of the largest median; -1: none
+  std::vector<double> slowest_shares = {};  // by rank: fraction of the draws in which it was the slowest
+  std::int64_t slowest = -1;                // rank with the largest median; -1: none
   double spread = 0;                        // largest median / median of the medians
-  std::int64_t draws = 0;                   // that were looked at ...
-  std::int64_t of_draws = 0;                // ... of so many: long runs of many ranks are looked at in parts
+  std::int64_t draws = 0;                   // draws evaluated: in long runs of many ranks only some blocks are
+  std::int64_t of_draws = 0;                // all draws that are not skipped
 };
 
 struct RunNumbers {
@@ -67,7 +67,7 @@ struct RunNumbers {
   NamedTexts attributes = {};
   NamedTexts settings = {};
   std::int64_t draws = 0;          // before --skip
-  std::int64_t journal_draws = 0;  // of them, not in the file yet
+  std::int64_t journal_draws = 0;  // of these, in the journal only
   std::int64_t skipped = 0;
   bool complete = true;
   bool is_history = true;
@@ -75,9 +75,9 @@ struct RunNumbers {
   std::vector<Rate> rates = {};
   std::vector<AxisTraffic> traffic = {};
   std::vector<RankTimes> ranks = {};
-  std::vector<data::TableMetric> heat_maps = {};  // vectors that are shown as such: expert_load_...
+  std::vector<data::TableMetric> heat_maps = {};  // vectors shown as heat maps: expert_load_...
   std::optional<StepTimeline> timeline = {};
-  std::vector<std::string> notes = {};  // whole sentences, what the reader should know
+  std::vector<std::string> notes = {};  // whole sentences
 
   std::shared_ptr<const data::HistoryTable> table = {};  // open, for plots
 
@@ -85,29 +85,28 @@ struct RunNumbers {
   std::string Attribute(const std::string& name) const;  // "" if there is none
 };
 
-// Errors: those of HistoryTable::Open; NotFound for a metric that the run does not have, naming those that it
-// has; InvalidArgument where `skip` leaves nothing. A trace that cannot be read is a note.
+// Errors of HistoryTable::Open; NOT_FOUND for a wanted metric that the run lacks, listing those it has;
+// INVALID_ARGUMENT if `skip` leaves no draws. A trace that cannot be read gives a note.
 absl::StatusOr<RunNumbers> ReadRun(const std::string& path, const RunOptions& options);
 
-// Whether a metric is the wanted one; other programs put the part of the run before its name: train_loss,
-// train/dt.
+// Whether `name` is `wanted`, or `wanted` with the prefix train_ or train/ of other programs.
 bool IsCalled(const std::string& name, const std::string& wanted);
 
-// Labels: the file's name, with as many of its folders as it takes to tell the runs apart.
+// Sets the labels: the file name, preceded by as many parent directories as needed to distinguish the runs.
 void Label(std::vector<RunNumbers>& runs);
 
-// "in 3 of 99 draws NaN", "from draw 120 on", ...: what a metric's numbers do not show; empty for none.
+// "from draw 120 on, none after draw 300, 3 NaN": what a metric's statistics do not show; empty for nothing.
 std::string Remarks(const Summary& summary, std::int64_t first_draw);
 
-// Of all runs, those of the first run first, in the order of its file. Statistics over ranks are
-// left out: dt_mean, dt_min, dt_max and dt_std where there is dt.
+// Names of the scalar metrics of all runs, those of the first run first, in the order of its file. Statistics over
+// ranks are left out: dt_mean, dt_min, dt_max and dt_std if there is dt.
 std::vector<std::string> MetricNames(absl::Span<const RunNumbers> runs);
 
-// "dt" for dt_mean, dt_min, dt_max and dt_std where the run has dt as well, else "".
+// "dt" for dt_mean, dt_min, dt_max and dt_std if the run has dt as well, else "".
 std::string MeanOfSpread(const RunNumbers& run, const std::string& name);
 
-// What a reader looks for first: loss, dt, dtf, dtb, sps, sps_world and accuracy, also of programs that name
-// them train_loss or train/loss; where there are none, the first three metrics. Only metrics with values.
+// The most important metrics with values: loss, dt, dtf, dtb, sps, sps_world and accuracy, also with the prefix train_
+// or train/; if there are none, the first three metrics.
 std::vector<std::string> MainMetrics(absl::Span<const RunNumbers> runs);
 
 }  // namespace plait::report

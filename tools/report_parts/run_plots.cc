@@ -10,8 +10,8 @@
 namespace plait::report {
 namespace {
 
-// Without the draws before the metric's first and after its last value; of a sparse metric, such as one per
-// epoch, only those that have it.
+// From the metric's first to its last value; of a sparse metric, such as one per epoch, only the draws that have a
+// value.
 absl::StatusOr<data::Series> SeriesOf(const RunNumbers& run, const std::string& metric) {
   data::Series series = {.name = run.label};
   const MetricNumbers* numbers = run.Find(metric);

@@ -12,13 +12,13 @@
 
 namespace plait::report {
 
-// Series i is that of run i, empty if the run does not have the metric. Reads the metric's columns.
+// Series i is run i's, empty if the run does not have the metric. Reads the metric's columns.
 absl::StatusOr<data::Plot> PlotOf(absl::Span<const RunNumbers> runs, const std::string& metric);
 
-// Of a vector metric of the run, its entries over draws. Reads all its numbers.
+// The entries of a vector metric over draws. Reads all its numbers.
 absl::StatusOr<data::HeatMap> HeatMapOf(const RunNumbers& run, const data::TableMetric& metric);
 
-// Plots of those of `metrics` that a run has, as text.
+// Text plots of those of `metrics` that any run has.
 absl::StatusOr<std::string> TerminalPlots(absl::Span<const RunNumbers> runs,
                                           const std::vector<std::string>& metrics,
                                           const data::TextStyle& style);

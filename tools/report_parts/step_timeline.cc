@@ -44,7 +44,7 @@ double Number(const Json& object, const char* name, double otherwise) {
   return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
 }
 
-// Numbers of another program's trace may be too large.
+// Traces of other programs may have numbers out of range.
 std::int64_t Whole(const Json& object, const char* name, double otherwise) {
   constexpr double kLargest = 9e18;
   const double number = Number(object, name, otherwise);
@@ -132,7 +132,7 @@ struct Window {
   }
 };
 
-// The steps that most ranks have, by number.
+// The steps recorded by the largest number of ranks, by step number.
 std::map<std::int64_t, Window> Steps(const TraceContent& trace) {
   std::map<std::int64_t, Window> steps;
   for (const TraceSpan& span : trace.spans) {
@@ -155,8 +155,8 @@ std::int64_t MedianOf(const std::map<std::int64_t, Window>& steps) {
   return middle->second;
 }
 
-// How many of the bars before it in the lane lie around each bar; a bar that overlaps without lying inside
-// counts too, so that nothing is hidden.
+// Sets the nesting depth of each bar in its lane; bars that overlap without nesting count as nested, so that none is
+// hidden.
 void SetDepths(std::vector<Bar>& bars) {
   std::vector<double> ends;  // of the latest bar at each depth
   for (Bar& bar : bars) {
@@ -168,7 +168,7 @@ void SetDepths(std::vector<Bar>& bars) {
   }
 }
 
-// Of the wait at the end of a span, what lies in the window.
+// The part of the wait at the end of a span that lies in the window.
 double WaitedSeconds(const TraceSpan& span, const Window& window) {
   if (span.waited_microseconds < 0) return -1;
   const double end = span.begin_microseconds + span.duration_microseconds;
@@ -197,7 +197,7 @@ std::vector<RankLanes> RanksIn(const TraceContent& trace, const Window& window) 
     for (auto& [thread, lane] : threads) {
       const auto thread_name = trace.thread_names.find({process, thread});
       if (thread_name != trace.thread_names.end()) lane.name = thread_name->second;
-      // The longer of two that begin together lies around the other.
+      // Of two that begin together, the longer one encloses the other.
       std::stable_sort(lane.bars.begin(), lane.bars.end(), [](const Bar& a, const Bar& b) {
         return a.begin_seconds != b.begin_seconds ? a.begin_seconds < b.begin_seconds
                                                   : a.end_seconds > b.end_seconds;

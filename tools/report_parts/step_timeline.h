@@ -1,14 +1,13 @@
-// One step of a run, rank by rank, from a Chrome trace (Trace Event Format): which work was under way when.
+// One step of a run, rank by rank, from a Chrome trace (Trace Event Format).
 //
 //   PLAIT_ASSIGN_OR_RETURN(const StepTimeline step, MedianStep("trace.json"));
 //   step.ranks[r].lanes[l].bars           // forward, backward, all_reduce ... with begin and end in seconds
 //
-// The step shown is the one of median duration among those that every rank has recorded: spans named "step"
-// with args {"step": n}, from the first rank's begin to the last one's end. A trace without such spans is
-// taken as one step. Spans that lie around others of their lane get a row of their own above them.
+// A step is all spans named "step" with args {"step": n}, from the first rank's begin to the last rank's end. The step
+// of median duration is taken, among the steps recorded by the largest number of ranks. A trace without such spans is
+// taken as one step. Spans that enclose others of their lane get a row of their own above them.
 //
-// A trace that ends in the middle (of a killed run) is used as far as it goes. Local; reads the file once,
-// keeps 56 bytes per span.
+// A truncated trace (of a killed run) is used as far as it goes. Local; reads the file once, keeps 64 bytes per span.
 #ifndef PLAIT_TOOLS_REPORT_PARTS_STEP_TIMELINE_H_
 #define PLAIT_TOOLS_REPORT_PARTS_STEP_TIMELINE_H_
 
@@ -22,15 +21,15 @@ namespace plait::report {
 
 struct Bar {
   std::string name;
-  double begin_seconds = 0, end_seconds = 0;  // from the step's begin on
-  std::int64_t bytes = -1;                    // -1: the trace gives none
-  int depth = 0;                              // how many bars of the lane lie around it
-  // Its last part, in which the rank stood still; -1: the trace does not tell.
+  double begin_seconds = 0, end_seconds = 0;  // relative to the step's begin
+  std::int64_t bytes = -1;                    // -1: not in the trace
+  int depth = 0;                              // number of bars of the lane that enclose it
+  // Time at its end in which the rank was blocked; -1: not in the trace.
   double waited_seconds = -1;
 };
 
 struct Lane {
-  std::string name;       // of the trace's track: "" where it has none
+  std::string name;       // of the trace's track; may be empty
   std::vector<Bar> bars;  // by begin
 };
 
@@ -42,13 +41,13 @@ struct RankLanes {
 
 struct StepTimeline {
   std::int64_t step = -1;  // -1: the trace has no steps, all of it is shown
-  std::int64_t steps = 0;  // from how many it was chosen
+  std::int64_t steps = 0;  // number of steps it was chosen from
   double seconds = 0;
   std::vector<RankLanes> ranks;  // ascending
-  std::string note;              // what is missing: "the trace ends in the middle", ...; else ""
+  std::string note;              // "the trace ends in the middle; ..." if it is truncated; else empty
 };
 
-// NotFound, DataLoss (no JSON, no spans): one line that begins with the path.
+// NOT_FOUND if there is no file, DATA_LOSS if it is not JSON or has no spans: one line that begins with the path.
 absl::StatusOr<StepTimeline> MedianStep(const std::string& path);
 
 }  // namespace plait::report

@@ -127,7 +127,7 @@ TEST(StepTimeline, UnusableTracesAreNamed) {
   }
 }
 
-// Numbers beyond 64 bits, and values so deep that copying them would take the stack.
+// Numbers beyond 64 bits, and values nested so deeply that copying them would overflow the stack.
 TEST(StepTimeline, TracesOfAHostileProgram) {
   const std::string deep(200'000, '['), ends(200'000, ']');
   const absl::StatusOr<StepTimeline> step = MedianStep(Write(

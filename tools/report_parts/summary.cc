@@ -6,8 +6,8 @@
 namespace plait::report {
 namespace {
 
-// Of values[first, last), when everything before is at most and everything after at least as large as those.
-// Afterwards the range is split likewise at the place of the quantile, which is returned by `place`.
+// Quantile q of all values, which lies in values[first, last). Requires that the values before the range are at most,
+// and those after it at least, as large as those in it; afterwards the same holds for both sides of `place`.
 double Select(std::vector<double>& values, std::size_t first, std::size_t last, double q,
               std::size_t* place) {
   const double at = q * static_cast<double>(values.size() - 1);
@@ -17,7 +17,7 @@ double Select(std::vector<double>& values, std::size_t first, std::size_t last, 
   std::nth_element(begin + first, begin + low, begin + last);
   const double below = values[low];
   if (low + 1 >= values.size() || at == static_cast<double>(low)) return below;
-  // Of two values the upper one is behind the range.
+  // The next larger value may be just after the range.
   const double above = *std::min_element(begin + low + 1, begin + std::max(last, low + 2));
   return below + (above - below) * (at - static_cast<double>(low));
 }
@@ -71,7 +71,7 @@ Summary Summarize(std::vector<double> column) {
   CountAndCompact(column, summary);
   if (column.empty()) return summary;
   summary.block_medians = BlockMedians(column);
-  // From the middle outwards, each selection within what the one before has set apart.
+  // From the median outwards: each selection works within a part that an earlier one split off.
   const std::size_t end = column.size();
   std::size_t middle, p10, p90;
   summary.median = Select(column, 0, end, 0.5, &middle);

@@ -1,10 +1,10 @@
-// What a column of values comes to: order statistics, means, what is not finite, and the spread of its parts.
+// Summary of a column of values: order statistics, mean, counts of non-finite values, and medians of blocks.
 //
 //   const Summary summary = Summarize(*table.Column("dt"));
 //   summary.median, summary.p90, summary.nan ...
 //
-// Percentiles are interpolated linearly between neighbours in order, as numpy's default does: the q-th of n
-// values is at place q (n - 1), from 0. They are found by selection, in linear time; no column is sorted.
+// Quantiles are interpolated linearly, as numpy's default: quantile q of n values is at index q (n - 1) in order. They
+// are found by selection, in linear time; no column is sorted.
 // Local.
 #ifndef PLAIT_TOOLS_REPORT_PARTS_SUMMARY_H_
 #define PLAIT_TOOLS_REPORT_PARTS_SUMMARY_H_
@@ -17,7 +17,7 @@ namespace plait::report {
 
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// How many consecutive parts of a run stand for its spread in time.
+// Number of consecutive blocks of a run, for the bootstrap (comparison.h).
 inline constexpr int kBlocks = 16;
 
 struct Summary {
@@ -27,16 +27,17 @@ struct Summary {
   std::int64_t positive_infinities = 0;
   std::int64_t negative_infinities = 0;
   double mean = kNaN, min = kNaN, max = kNaN;
-  double last = kNaN;  // the last that is not NaN; may be infinite
+  double last = kNaN;  // the last value that is not NaN; may be infinite
   double p10 = kNaN, median = kNaN, p90 = kNaN;
 
-  // The first and the last place that is not NaN; -1 where there is none.
+  // Indices of the first and the last value that is not NaN; -1 if there is none.
   std::int64_t first_place = -1, last_place = -1;
 
-  // Medians of kBlocks consecutive parts of the finite values, or the values where there are no more.
+  // Medians of kBlocks consecutive blocks of the finite values; the values themselves if there are no more than
+  // kBlocks.
   std::vector<double> block_medians;
 
-  // Given at less than half of the draws between the first and the last: once an epoch, say.
+  // Whether fewer than half of the draws from the first to the last value have one: a metric per epoch, for example.
   bool sparse() const { return last_place >= 0 && 2 * (finite + infinities()) <= last_place - first_place; }
   std::int64_t infinities() const { return positive_infinities + negative_infinities; }
   // NaN between the first and the last value.
@@ -48,7 +49,7 @@ struct Summary {
 
 Summary Summarize(std::vector<double> column);
 
-// The q-th quantile, 0 <= q <= 1, of finite values, which it reorders; NaN of none.
+// Quantile q, 0 <= q <= 1, of finite values, which are reordered; NaN if there are none.
 double Quantile(std::vector<double>& values, double q);
 
 }  // namespace plait::report

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kIndent = 2;
 constexpr int kGap = 2;
-// No column of texts is squeezed below this many characters.
+// Minimum width of a column of text.
 constexpr int kLeastText = 8;
 
 // For one line of a terminal or of Markdown.
@@ -60,7 +60,7 @@ class TableLayout {
   }
 
  private:
-  // What names a row stands in front of every part: the first column, and the run where it fits in half a
+  // Columns repeated at the start of every part, to name the rows: the first one, and the run if it fits in half a
   // line.
   std::vector<std::size_t> RepeatedColumns(std::size_t next) const {
     std::vector<std::size_t> columns = {0};
@@ -71,21 +71,21 @@ class TableLayout {
     return columns;
   }
 
-  // A later part leaves out the rows that have nothing in it.
+  // Rows without entries are omitted from later parts.
   static bool HasEntry(const std::vector<std::string>& row, const std::vector<std::size_t>& shown,
                        std::size_t repeated) {
     return std::any_of(shown.begin() + repeated, shown.end(),
                        [&](std::size_t column) { return !row[column].empty(); });
   }
 
-  // Long texts get less room: the first column at most half, another so much that both fit on a line.
+  // Narrows long columns: the first to at most half a line, each other so that both fit on a line.
   void Squeeze() {
     const int room = std::max(columns_ - kIndent, 2 * kLeastText + kGap);
     widths_[0] = std::min(widths_[0], std::max(kLeastText, (room - kGap) / 2));
     for (std::size_t column = 1; column < widths_.size(); ++column) {
       widths_[column] = std::min(widths_[column], room - kGap - widths_[0]);
     }
-    // A table of texts, such as that of the runs, shares the line among its columns.
+    // A table of text only, such as RunTable, shares the line evenly among its columns.
     const int columns = static_cast<int>(widths_.size());
     if (table_.texts + table_.last_texts < columns || columns < 2) return;
     const int share = (room - widths_[0]) / (columns - 1) - kGap;

@@ -1,4 +1,4 @@
-// Tables for a terminal and as Markdown.
+// Tables as text for a terminal, and as Markdown.
 #ifndef PLAIT_TOOLS_REPORT_PARTS_TABLE_TEXT_H_
 #define PLAIT_TOOLS_REPORT_PARTS_TABLE_TEXT_H_
 
@@ -8,15 +8,15 @@
 
 namespace plait::report {
 
-// No line is longer than `columns` (at least 20): a table that is too wide is continued below, with its first
-// column repeated, and long texts are wrapped.
+// Lines are at most `columns` wide (at least 20). A table that is too wide continues below, with its first column
+// repeated, and long texts are wrapped.
 //
 //   Metrics
 //     metric       n   median      p10 ...
 //     dt          99  1.54 ms  1.48 ms ...
 std::string TextTable(const ReportTable& table, int columns);
 
-// For GitHub; bars and line ends in cells are escaped.
+// GitHub Markdown: a heading, the table and its footnote. |, < and ` in cells are escaped, control characters become ?.
 std::string MarkdownTable(const ReportTable& table);
 
 }  // namespace plait::report

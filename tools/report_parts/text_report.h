@@ -11,8 +11,8 @@
 
 namespace plait::report {
 
-// Tables, notes and plots of these metrics; empty: the main ones, {"all"}, {"none"}. Plots that cannot be drawn are a
-// line that says so.
+// Tables, notes and plots. `plots`: metrics to plot; empty: the main ones; or {"all"} or {"none"}. If plots cannot be
+// drawn, a line says why.
 std::string TextReport(absl::Span<const RunNumbers> runs, const std::vector<std::string>& plots,
                        const data::TextStyle& style);
 

@@ -15,7 +15,7 @@
 namespace plait::report {
 namespace {
 
-// Of all lanes of a rank; shorter bars are left out first.
+// Largest number of bars of a rank over all lanes; the shortest are left out.
 constexpr std::size_t kMostBars = 400;
 constexpr int kRowHeight = 18;
 
@@ -55,7 +55,7 @@ double Length(const std::vector<Interval>& intervals) {
   return length;
 }
 
-// Its last part, in which the rank stood still.
+// The end of the bar, in which the rank was blocked.
 Interval WaitOf(const Bar& bar) {
   return {bar.end_seconds - std::max(0.0, bar.waited_seconds), bar.end_seconds};
 }

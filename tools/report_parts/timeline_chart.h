@@ -8,20 +8,20 @@
 
 namespace plait::report {
 
-// What a bar is about, by its name; the page has a colour for each.
+// The kind of a bar, by its name; the page has a colour for each.
 enum class BarKind { kForward, kBackward, kOptimizer, kMessage, kWaiting, kOther };
 BarKind KindOfBar(const std::string& name);
 
-// How much of the time in messages passed while the rank also worked: it did not stand still, as the trace
-// tells of its messages; of a trace that does not tell: it was in forward, backward or optimizer.
+// How much of the communication time overlaps with computation: time in which the rank was not blocked, according to
+// the trace's waiting times; if any message lacks them, time in forward, backward or optimizer.
 struct Overlap {
-  double message_seconds = 0;  // at least one message under way
-  double covered_seconds = 0;  // of that, while working; the rest is exposed
+  double message_seconds = 0;  // with at least one message in flight
+  double covered_seconds = 0;  // of that, overlapped with computation; the rest is exposed
 };
 Overlap OverlapOf(const RankLanes& rank);
 
-// A <figure>: legend, then for each rank its lanes, bars placed in per cent of the width, so that they fit
-// any screen; the text of a bar shows where there is room. At most `most_ranks` ranks, the first ones.
+// A <figure>: legend, then the lanes of each rank, with bars placed in per cent of the width, so that they fit any
+// screen; the text of a bar shows if there is room. Shows the first `most_ranks` ranks.
 std::string TimelineChart(const StepTimeline& timeline, int most_ranks = 32);
 
 }  // namespace plait::report

@@ -31,8 +31,8 @@ Bar Message(double begin, double end, double waited) {
   return bar;
 }
 
-// By hand: messages under way in [2, 6] and [8, 9], of which the rank stood still in [4, 5], [4.5, 6] and
-// [8, 9]: what lies over a span of backward is exposed all the same, as backward waits inside.
+// By hand: messages in flight in [2, 6] and [8, 9], of which the rank was blocked in [4, 5], [4.5, 6] and [8, 9]:
+// blocked time during a span of backward is exposed all the same, as backward waits inside.
 TEST(TimelineChart, ExposedIsWhereTheRankStoodStill) {
   const RankLanes rank =
       Rank({{"forward", 0, 3}, {"backward", 3, 9}}, {Message(2, 5, 1), Message(4, 6, 1.5), Message(8, 9, 1)});

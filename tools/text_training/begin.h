@@ -1,4 +1,4 @@
-// How a run begins: model, text and peak. Collective; errors are the same on all ranks.
+// The start of a run: model, text and peak FLOP/s. Collective; errors are the same on all ranks.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const std::optional<InitialModel> files, OpenInitialModel(settings, run, "llama"));
 //   PLAIT_ASSIGN_OR_RETURN(const Corpus corpus, OpenText(settings, run));
@@ -17,22 +17,22 @@
 
 namespace plait::text_training {
 
-// The files of --init-from, where the run does not resume. InvalidArgument for another kind of model, or one
-// that sees fewer tokens than a sequence has.
+// The model of --init-from; none without --init-from or if the run resumes. INVALID_ARGUMENT for another kind of model,
+// or one with fewer positions than a sequence has tokens.
 absl::StatusOr<std::optional<InitialModel>> OpenInitialModel(const TextSettings& settings,
                                                              const training::Run& run,
                                                              const std::string& kind);
 
-// The text of --data, or random tokens of settings.vocab_size; reports what it has.
+// The text of --data, or random tokens below settings.vocab_size. Logs its statistics.
 absl::StatusOr<Corpus> OpenText(const TextSettings& settings, const training::Run& run);
 
-// The model of the checkpoint to resume from, of `files`, or from scratch, with a vocabulary of --vocab-size or
-// of the text; says which. InvalidArgument where the text has another vocabulary than the files, or more
-// tokens than --vocab-size.
+// Options of the model: of the checkpoint to resume from, else of `files`, else of a new model with the vocabulary size
+// --vocab-size, or the text's if that is 0. Logs which. INVALID_ARGUMENT if the sizes of the vocabularies of text and
+// `files` differ, or if the text's is larger than --vocab-size.
 absl::StatusOr<ModelOptions> OptionsOf(const TextSettings& settings, const training::Run& run,
                                        const Corpus& corpus, const std::optional<InitialModel>& files);
 
-// --peak-flops of a rank: as given, measured now on all ranks at once, or 0.
+// FLOP/s of a rank, from --peak-flops: as given, or measured now on all ranks at once; 0 for none.
 double PeakFlops(const TextSettings& settings, const training::Run& run);
 
 }  // namespace plait::text_training

@@ -1,10 +1,10 @@
-// Batches of blocks of a text: drawn for all ranks together, each rank takes its part.
+// Batches of blocks of a text, drawn for all ranks together; each rank takes its part.
 //
 //   PLAIT_ASSIGN_OR_RETURN(BlockBatches batches, BlockBatches::Make({text.train}, {...}, rank, ranks));
 //   const models::Batch batch = batches.Next();
 //
-// The parts of all ranks in order are the batch, whatever their number. Local; every rank makes the same
-// calls.
+// The parts of all ranks, concatenated in rank order, are the batch, for any number of ranks. Local; every rank must
+// make the same calls.
 #ifndef PLAIT_TOOLS_TEXT_TRAINING_BLOCK_BATCHES_H_
 #define PLAIT_TOOLS_TEXT_TRAINING_BLOCK_BATCHES_H_
 
@@ -23,29 +23,29 @@
 
 namespace plait::text_training {
 
-// What is asked of the tokens.
+// How tokens are checked, and which targets are ignored.
 struct TokenRules {
-  std::int64_t vocabulary = std::numeric_limits<std::int64_t>::max();  // ids are below
-  data::IgnoredTargets ignored = data::IgnoredTargets::kNone;  // others than kNone need text.documents
+  std::int64_t vocabulary = std::numeric_limits<std::int64_t>::max();  // ids must be below
+  data::IgnoredTargets ignored = data::IgnoredTargets::kNone;  // values other than kNone require text.documents
 };
 
 class BlockBatches {
  public:
-  // `text` outlives the batches; options.tokens is its length, options.batch_size counts blocks over all
-  // ranks. `leaves` > 0: a batch is cut into so many parts, of which each rank has consecutive ones.
-  // InvalidArgument where a block and the token after it do not fit the text.
+  // What `text` refers to must outlive the batches. options.tokens is set to its length; options.batch_size counts
+  // blocks over all ranks. `leaves` > 0 (--reproducible): a batch is cut into `leaves` parts, and each rank takes
+  // consecutive ones, one per Next(). INVALID_ARGUMENT if a block and the token after it do not fit into the text.
   static absl::StatusOr<BlockBatches> Make(const data::TokenPart& text, data::BlockSamplerOptions options,
                                            int rank, int ranks, int leaves = 0, TokenRules rules = {});
 
-  // (sequences of this rank, block_size) int64, targets one token further, or data::kIgnoredTarget. With leaves the next of
-  // its parts, of which each numbers its samples from 0.
+  // This rank's part of the next batch: inputs and targets (sequences, block_size) int64. Targets are the inputs
+  // shifted by one token, or data::kIgnoredTarget. With leaves, its next part; each numbers its samples from 0.
   models::Batch Next();
-  // DataLoss since a batch of this rank has had an id outside the vocabulary, for which it has 0.
+  // DATA_LOSS once a batch of this rank had an id outside the vocabulary; such ids are replaced by 0.
   const absl::Status& status() const { return status_; }
 
   data::BlockSamplerState state() const { return sampler_.state(); }
   absl::Status Restore(const data::BlockSamplerState& state) { return sampler_.Restore(state); }
-  // The first batch comes next.
+  // Restarts from the first batch.
   void Rewind();
 
  private:

@@ -1,4 +1,4 @@
-// Parts of ranks against the whole batch.
+// Compares the parts of all ranks with the whole batch.
 #include "tools/text_training/block_batches.h"
 
 #include <ATen/core/Tensor.h>

@@ -42,8 +42,8 @@ absl::StatusOr<Corpus> Read(const TextSettings& settings, const std::string& pat
   return corpus;
 }
 
-// The tokenizer of the files: --bpe-folder's, else the one beside them, as //tools:prepare_text puts it; none: --vocab-size says
-// how many ids there are.
+// The tokenizer of the files: --bpe-folder's, else the one in their directory, where //tools:prepare_text puts it;
+// without either, --vocab-size is required.
 absl::Status ReadVocabulary(const TextSettings& settings, const std::string& folder, Corpus& corpus) {
   std::error_code ignored;
   const bool is_beside = std::filesystem::exists(absl::StrCat(folder, "/vocab.json"), ignored);
@@ -100,14 +100,14 @@ absl::Status CheckIgnored(const TextSettings& settings, const Corpus& corpus) {
 
 std::string PartText(const data::TokenPart& part) {
   std::string text = absl::StrCat(base::FormatCount(part.tokens.size()), " tokens");
-  // Of a part of a file the index does not tell how many.
+  // If the part is not the whole file, the index does not tell the number of documents.
   if (part.documents != nullptr && part.documents->tokens() == part.tokens.size()) {
     absl::StrAppend(&text, " in ", base::FormatCount(part.documents->documents()), " documents");
   }
   return text;
 }
 
-// Control characters but the newline as escapes.
+// Escapes control characters except newlines.
 std::string Visible(const std::string& text) {
   std::string shown;
   for (const char c : text) {

@@ -1,12 +1,11 @@
-// The text that a run learns from, on every rank, with the tokenizer that makes text of tokens again; or random
-// tokens.
+// The training text on every rank, with its tokenizer; or random tokens.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const Corpus corpus, OpenCorpus(settings, world, say));
 //   corpus.train().tokens;
 //   corpus.tokenizer->Decode(ids);
 //
-// Collective: rank 0 prepares the text, or finds it prepared, then every rank reads the file; token files
-// (data/text/token_file.h) are mapped by every rank. Errors are the same on all ranks.
+// OpenCorpus is collective: rank 0 tokenizes the text, or finds it in the cache, then every rank reads the file; token
+// files (data/text/token_file.h) are memory-mapped by every rank. Errors are the same on all ranks.
 #ifndef PLAIT_TOOLS_TEXT_TRAINING_CORPUS_H_
 #define PLAIT_TOOLS_TEXT_TRAINING_CORPUS_H_
 
@@ -26,42 +25,42 @@
 namespace plait::text_training {
 
 struct Corpus {
-  data::PreparedText text;                     // of token files without its tokens
-  std::optional<data::TokenCorpus> files;      // token files
-  std::unique_ptr<data::Tokenizer> tokenizer;  // none for random tokens, and token files without a vocabulary
+  data::PreparedText text;                     // of token files: its facts, without tokens
+  std::optional<data::TokenCorpus> files;      // if --data names token files
+  std::unique_ptr<data::Tokenizer> tokenizer;  // null for random tokens, and token files without a vocabulary
 
   data::TokenPart train() const { return files ? files->train : data::TokenPart{.tokens = text.train}; }
   data::TokenPart validation() const {
     return files ? files->validation : data::TokenPart{.tokens = text.validation};
   }
-  // As --tokenizer; kRandomTokens where there is none.
+  // "characters" or "gpt2", as for --tokenizer; kRandomTokens if there is no tokenizer.
   std::string TokenizerName() const;
 };
 
-// Synthetic: tokens of an equal distribution, a function of seed and vocabulary. Local.
+// Uniformly distributed tokens, a function of seed and vocabulary size. INVALID_ARGUMENT unless that is 1 to 65536.
+// Local.
 inline constexpr std::int64_t kRandomTrainingTokens = 1 << 20, kRandomValidationTokens = 1 << 17;
 absl::StatusOr<Corpus> RandomCorpus(std::uint64_t seed, std::int64_t vocabulary_size);
 
-// `say` gets a line for each thing that was done, on rank 0.
+// `say` is called on rank 0 with a line for each step of the preparation; not for token files.
 absl::StatusOr<Corpus> OpenCorpus(const TextSettings& settings, const comm::Communicator& world,
                                   const std::function<void(const std::string& line)>& say);
 
-// What the text has, in the lines of nanoGPT's preparation:
+// Statistics of the text, in the format of nanoGPT's prepare.py:
 //
 //   length of dataset in characters: 1,115,394
 //   all the unique characters:
-//    !$&',-.3:;?ABC...                                   (of a tokenizer of characters; a newline comes
-//    first)
+//    !$&',-.3:;?ABC...                                   (character tokenizer only; newline is the first character)
 //   vocab size: 65
 //   train has 1,003,854 tokens
 //   val has 111,540 tokens
 //
-// Of random tokens, instead of the first two: "synthetic: random tokens, no text"; of token files:
+// Random tokens have "synthetic: random tokens, no text" in place of the first two entries. Token files:
 //
 //   token files: openwebtext
 //   vocab size: 50,257
 //   train has 9,035,582,198 tokens in 8,009,762 documents
-//   val has 4,434,897 tokens in 4,007 documents             (without an index: no documents)
+//   val has 4,434,897 tokens in 4,007 documents             (documents are omitted without an index)
 std::string CorpusLines(const Corpus& corpus);
 
 }  // namespace plait::text_training

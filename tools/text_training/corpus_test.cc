@@ -1,4 +1,4 @@
-// Lines of a text that is known by heart.
+// Statistics of a known text.
 #include "tools/text_training/corpus.h"
 
 #include <gtest/gtest.h>

@@ -23,7 +23,7 @@ double MeasuredPeakFlops(const c10::TensorOptions& options, const std::function<
   const at::Tensor a = at::ones({size, size}, options);
   const double end = now_seconds() + kSeconds;
   double best = INFINITY, begin = 0;
-  // The first product makes room and chooses kernels.
+  // The first product allocates memory and selects kernels.
   for (int k = 0; begin = now_seconds(), k < 2 || begin < end; ++k) {
     const at::Tensor product = at::mm(a, a);
     best = std::min(best, now_seconds() - begin);

@@ -1,10 +1,9 @@
-// What share of a processor's arithmetic a training step is.
+// Model FLOPs utilization (mfu) of a training step.
 //
 //   const double flops = gpt::FlopsPerToken(options, block_size);
-//   const double mfu = MfuPercent(flops, tokens_of_this_rank, dt_seconds, peak);  // 312e12: an A100,
-//   bfloat16
+//   const double mfu = MfuPercent(flops, tokens_of_this_rank, dt_seconds, peak);  // 312e12: an A100 in bfloat16
 //
-// Operations that activation checkpointing does twice count once. Local.
+// Recomputation by activation checkpointing is not counted. Local.
 #ifndef PLAIT_TOOLS_TEXT_TRAINING_FLOPS_H_
 #define PLAIT_TOOLS_TEXT_TRAINING_FLOPS_H_
 
@@ -14,12 +13,12 @@
 
 namespace plait::text_training {
 
-// NaN without a peak (0). `tokens` and `dt_seconds` are of one rank, `peak_flops` per second.
+// In per cent. `tokens` and `dt_seconds` are of one rank; `peak_flops` is its FLOP/s. NaN if that is 0.
 double MfuPercent(double flops_per_token, double tokens, double dt_seconds, double peak_flops);
 
-// Operations per second of the best of some products of square matrices in this type on this device, on one
-// thread of LibTorch's pool as it is set: two products at least, and as many as begin within half a second of
-// `clock`; empty: the steady clock, when the device is idle.
+// FLOP/s of the fastest of several products of square matrices (1024 on CPU, else 8192) in this type on this device,
+// with LibTorch's current number of threads: at least two products, and as many as begin within half a second. `clock`
+// returns seconds; empty: the steady clock, after synchronizing with the device.
 double MeasuredPeakFlops(const c10::TensorOptions& options, const std::function<double()>& clock = {});
 
 }  // namespace plait::text_training

@@ -50,7 +50,7 @@ class RecordedProducts {
 };
 thread_local std::vector<std::vector<std::int64_t>> RecordedProducts::recorded_;
 
-// On a clock of the test: what one product of 1024 x 1024 x 1024, 2 operations each, took at best.
+// With a clock of the test: 2 * 1024^3 operations over the time of the fastest product.
 TEST(FlopsTest, PeakIsTheBestOfAllProducts) {
   struct Case {
     std::vector<double> durations;  // of the products, one after the other

@@ -1,4 +1,4 @@
-// The kinds of language models that programs train and sample from, and where they come from.
+// The kinds of language models that programs train and sample from, and their Hugging Face files.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const InitialModel files, OpenHuggingFace("model"));
 //   const std::unique_ptr<models::ModuleModel> model = MakeModel(files.options, at::kFloat);
@@ -23,7 +23,7 @@
 
 namespace plait::text_training {
 
-// Instead of a text: --data=random, and the tokenizer in checkpoints.
+// Value of --data for random tokens, and name of the tokenizer in checkpoints that have none.
 inline constexpr char kRandomTokens[] = "random";
 
 using ModelOptions = std::variant<gpt::GptOptions, llama::LlamaOptions>;
@@ -31,23 +31,23 @@ using ModelOptions = std::variant<gpt::GptOptions, llama::LlamaOptions>;
 std::unique_ptr<models::ModuleModel> MakeModel(const ModelOptions& options,
                                                const at::TensorOptions& tensor_options);
 std::int64_t VocabularyOf(const ModelOptions& options);
-std::int64_t PositionsOf(const ModelOptions& options);  // tokens it can see at once
-std::int64_t HeadsOf(const ModelOptions& options);      // of attention's queries
-// Of a step, forward and backward, with sequences of `sequence` tokens.
+std::int64_t PositionsOf(const ModelOptions& options);  // maximum sequence length
+std::int64_t HeadsOf(const ModelOptions& options);      // query heads per layer
+// FLOPs of forward and backward per token, for sequences of `sequence` tokens.
 double FlopsPerToken(const ModelOptions& options, std::int64_t sequence);
 
-// A folder in Hugging Face's layout.
+// A directory in Hugging Face's layout.
 struct InitialModel {
   ModelOptions options;
   std::shared_ptr<const hugging_face::Weights> weights;
-  std::string note = "";  // for people: what is not as in the files
+  std::string note = "";  // warning about differences from the files; may be empty
 };
 
-// `kind`: "gpt2" or "llama"; empty: what config.json says. Errors as HuggingFaceGpt2::Open; InvalidArgument
-// for another kind.
+// `kind`: "gpt2" or "llama"; empty: model_type of config.json. Errors of HuggingFaceGpt2::Open or
+// HuggingFaceLlama::Open; INVALID_ARGUMENT for another kind.
 absl::StatusOr<InitialModel> OpenHuggingFace(const std::string& folder, std::string kind = "");
 
-// A whole model, with memory; errors as SaveHuggingFaceGpt2.
+// Writes a model whose parameters are all materialized. Errors of SaveHuggingFaceGpt2 or SaveHuggingFaceLlama.
 absl::Status SaveHuggingFace(const models::ModuleModel& model, const std::string& folder);
 
 }  // namespace plait::text_training

@@ -1,4 +1,4 @@
-// What is known of models from their options alone.
+// Properties of models that follow from their options.
 #include "tools/text_training/language_model.h"
 
 #include <gtest/gtest.h>

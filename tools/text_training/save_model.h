@@ -10,10 +10,10 @@
 
 namespace plait::text_training {
 
-// Before training: an error where the directory cannot be written. Without --save-model both do nothing.
+// Call before training. An error if the directory cannot be written. Both do nothing without --save-model.
 absl::Status ProbeSaveModel(const TextSettings& settings, const training::Run& run);
 
-// Rank 0 holds all parameters, in compute dtype, and writes them.
+// Collects all parameters, in compute dtype, on rank 0, which writes them. Not for models with experts.
 absl::Status SaveModel(const TextSettings& settings, const training::Run& run, const ModelOptions& options,
                        training::ShardedModel& model);
 

@@ -33,13 +33,13 @@ absl::StatusOr<std::vector<std::int32_t>> Numbers(const Checkpoint& checkpoint, 
   return numbers;
 }
 
-// A number of a model's options, under its name in checkpoints.
+// A numeric model option, with its name in checkpoints.
 struct Field {
   const char* name;
   std::variant<std::int64_t*, int*, bool*, gpt::Gelu*, moe::GateKind*, moe::Activation*, double*> value;
 };
 
-// Which a model without experts does not have.
+// Absent in checkpoints of models without experts.
 constexpr char kExperts[] = "model.moe.experts";
 
 std::vector<Field> FieldsOf(moe::MoeOptions& o) {
@@ -104,7 +104,7 @@ absl::Status Read(const Checkpoint& checkpoint, const Field& field) {
       absl::StrCat(checkpoint.folder(), ": ", field.name, "=", read, " is out of its bounds"));
 }
 
-// Of which the fields follow.
+// Sets whether the model has experts, which determines the fields to read.
 void ReadExperts(const Checkpoint& checkpoint, gpt::GptOptions& options) {
   options.moe.gate.experts = checkpoint.Integer(kExperts).value_or(0) > 0 ? 1 : 0;
 }

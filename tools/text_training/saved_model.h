@@ -1,4 +1,4 @@
-// The model and its vocabulary in a checkpoint of train_gpt or train_llama.
+// Model options and tokenizer in a checkpoint of train_gpt or train_llama.
 //
 //   KeepModel(saved_model, state);                       // state: parallel::CheckpointState
 //
@@ -23,18 +23,20 @@ namespace plait::text_training {
 
 struct SavedModel {
   ModelOptions options;
-  std::string tokenizer;  // "characters" or "gpt2", as the flag; "random" where it learned no text
+  std::string tokenizer;  // "characters" or "gpt2", as for --tokenizer; "random" if it had no tokenizer
   std::uint32_t tokenizer_digest = 0;
-  std::vector<std::int32_t> code_points;  // of characters
+  std::vector<std::int32_t> code_points;  // vocabulary of "characters"
 };
 
+// Adds the model to the state to be saved.
 void KeepModel(const SavedModel& model, parallel::CheckpointState& state);
 
-// Errors name what the checkpoint lacks, and sizes that its tensors do not have: it is another program's, or damaged.
+// An error if the checkpoint lacks an entry, has one out of range (DATA_LOSS), or describes sizes that its tensors do
+// not have: it is another program's, or damaged.
 absl::StatusOr<SavedModel> SavedModelOf(const parallel::Checkpoint& checkpoint);
 
-// Of the text that the model has learned. `bpe_folder`: of GPT-2's files. FailedPrecondition where these are
-// of another vocabulary, or the model learned no text.
+// The tokenizer of the model's training text. `bpe_folder`: directory with GPT-2's vocab.json and merges.txt, for
+// "gpt2". FAILED_PRECONDITION if these have another vocabulary, or if the model was trained without a tokenizer.
 absl::StatusOr<std::unique_ptr<data::Tokenizer>> TokenizerOf(const SavedModel& model,
                                                              const std::string& bpe_folder);
 

@@ -1,4 +1,4 @@
-// What a checkpoint says of a run comes back from its files as it was.
+// Model options and tokenizer survive saving and loading a checkpoint.
 #include "tools/text_training/saved_model.h"
 
 #include <gmock/gmock.h>
@@ -86,7 +86,7 @@ TEST(SavedModelTest, LlamaComesBack) {
   EXPECT_EQ(found->options, model.options);
 }
 
-// As an earlier version has written it.
+// A checkpoint of an earlier version.
 TEST(SavedModelTest, WithoutAKindItIsAGpt) {
   parallel::CheckpointState state = State();
   EXPECT_EQ(state.texts.erase("model.kind"), 1u);
@@ -116,7 +116,7 @@ TEST(SavedModelTest, AnotherProgramsCheckpoint) {
               testing::HasSubstr("model.vocab_size"));
 }
 
-// Before memory is taken for such a model.
+// Rejected before such a model is allocated.
 TEST(SavedModelTest, SizesThatTheTensorsDoNotHave) {
   for (const auto& [name, number] : {std::pair<const char*, std::int64_t>("model.n_layer", 1'000'000'000),
                                      {"model.n_layer", 4},

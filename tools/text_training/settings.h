@@ -15,7 +15,7 @@
 namespace plait::text_training {
 
 struct TextSettings : training::Settings {
-  // Names of flags that differ between programs.
+  // Names of flags that differ between programs, with "_".
   struct FlagNames {
     const char *sequence, *learning_rate;
   };
@@ -24,8 +24,8 @@ struct TextSettings : training::Settings {
   }
 
   std::string sequence_flag;
-  std::int64_t sequence = 64;   // tokens that the model sees at once
-  std::int64_t vocab_size = 0;  // of a model that begins from scratch; 0: that of the text
+  std::int64_t sequence = 64;   // tokens per sequence
+  std::int64_t vocab_size = 0;  // of a new model; 0: the text's
 
   std::string data, tokenizer = "characters", bpe_folder;
   std::string ignore_targets = "none";
@@ -41,7 +41,7 @@ struct TextSettings : training::Settings {
   std::string peak_flops = "measure";
   std::string init_from = "scratch", save_model;
 
-  // A model that begins from scratch.
+  // Options of a new model.
   virtual ModelOptions Options(std::int64_t vocabulary_size) const = 0;
   models::ModelSizes Sizes() const override;
   std::vector<std::string> mesh_axes() const override { return {"pp", "cp", "lp", "tp"}; }
@@ -49,19 +49,20 @@ struct TextSettings : training::Settings {
   std::vector<std::string> narrow_types() const override { return {"bfloat16", "float16"}; }
   bool runs_on_one_rank() const override { return prepare_only; }
 
-  std::string SequenceFlag() const;             // "block-size", without dashes in front
-  data::IgnoredTargets IgnoredTargets() const;  // of ignore_targets
+  std::string SequenceFlag() const;             // "block-size", without leading dashes
+  data::IgnoredTargets IgnoredTargets() const;  // parsed ignore_targets
   bool draws_random_tokens() const { return data == kRandomTokens; }
   // The directory that --init-from names; empty: none.
   std::string initial_model() const;
   bool has_initial_model() const override { return !initial_model().empty(); }
-  // Of all data-parallel ranks and micro-batches.
+  // Tokens of a step over all data-parallel ranks and micro-batches.
   std::int64_t TokensPerStep(int data_ranks) const;
   // Losses are estimated every eval_interval steps and after the last. Step 0, before training, counts.
   bool EvaluatesAt(std::int64_t step) const;
 
  protected:
-  // All flags but those of the model. `data_help`, `model`: of --data and --init-from.
+  // Adds all flags but those of the model. `data_help` is the help of --data; `model` names the model in that of
+  // --init-from.
   void BindText(training::SettingsTable& table, const std::string& data_help, const std::string& model);
   absl::Status CheckText(const std::vector<comm::MeshAxis>& axes) const;
 };

@@ -23,7 +23,7 @@ namespace {
 using training::Run;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-// Of a model that has taken no step.
+// The report of step 0, before training.
 constexpr training::StepReport kNoStep = {.step = 0,
                                           .loss = kNone,
                                           .count = 0,
@@ -52,7 +52,7 @@ absl::StatusOr<BlockBatches> BatchesOf(const TextSettings& settings, const Run& 
   return batches;
 }
 
-// What of the text the tokenizer has ids for: UTF-8 characters outside the vocabulary are dropped.
+// The tokens of the text; UTF-8 characters outside the vocabulary are dropped.
 std::vector<std::int32_t> KnownTokens(const data::Tokenizer& tokenizer, const std::string& text) {
   absl::StatusOr<std::vector<std::int32_t>> all = tokenizer.Encode(text);
   if (all.ok()) return *all;
@@ -162,7 +162,7 @@ absl::Status TextTask::BeforeFirstStep() {
   return trainer_->Record(output_.scalars(numbers));
 }
 
-// A rank that has read an unknown token ends the run on all.
+// Collective. An error on all ranks if any rank has read a token outside the vocabulary.
 absl::Status TextTask::AgreeOnTokens() const {
   if (!corpus_.files) return absl::OkStatus();
   absl::Status status;
@@ -191,7 +191,7 @@ absl::Status TextTask::EndStep(const training::StepReport& report, bool evaluate
 
 double TextTask::MeanLoss(const std::string& label, BlockBatches& batches) {
   batches.Rewind();
-  // Of each batch, on this rank.
+  // Parts of each batch on this rank.
   const std::int64_t parts = settings_.leaves() > 0 ? settings_.MicroBatches(run_.data.size()) : 1;
   const std::vector<double> sums = trainer_->Evaluate(
       label, settings_.eval_iters * parts, 2, [&](std::int64_t, training::DeviceSums& sum) {
@@ -202,7 +202,7 @@ double TextTask::MeanLoss(const std::string& label, BlockBatches& batches) {
   return sums[0] / sums[1];
 }
 
-// The same seed and step draw the same tokens, on every rank.
+// Deterministic in seed and step, and the same on every rank.
 absl::StatusOr<std::string> TextTask::Sample() {
   const at::NoGradGuard no_grad;
   const training::BarScope bar(run_.console, "sample");
@@ -226,14 +226,14 @@ absl::StatusOr<std::string> TextTask::Sample() {
   return prompt_ + corpus_.tokenizer->Decode(ids).value_or("");
 }
 
-// No rank has a cache of all blocks, or rows of all tokens: each token costs a pass over a sequence as in training,
-// filled up behind the last one, which does not look there.
+// For models that no rank can run with a key-value cache (stages, layer-parallel, sequence parallelism): each token
+// costs a forward pass over a sequence of training length, padded at the end, which causal attention ignores.
 absl::StatusOr<std::vector<std::int64_t>> TextTask::SampleByPasses(sampling::Sampler& sampler) {
   const auto logits = [&](absl::Span<const std::int64_t> context) {
     at::Tensor inputs = at::zeros({1, settings_.sequence}, at::kLong);
     std::copy(context.begin(), context.end(), inputs.mutable_data_ptr<std::int64_t>());
     const at::Tensor output = trainer_->model().Output({.inputs = inputs, .targets = {}});
-    // Other stages have none.
+    // Only the last stage has an output.
     at::Tensor last = at::zeros({VocabularyOf(options_)}, at::kDouble);
     if (output.defined())
       last.copy_(output.select(1, static_cast<std::int64_t>(context.size()) - 1).flatten());

@@ -1,6 +1,6 @@
 // Training of a language model on a text: batches, estimates of the losses, samples.
 //
-//   PLAIT_ASSIGN_OR_RETURN(const auto task, TextTask::Make(settings, run, corpus, {options, files}, output));
+//   PLAIT_ASSIGN_OR_RETURN(const auto task, TextTask::Make(settings, run, corpus, options, files, output));
 //   training::Trainer trainer(run, *task);
 #ifndef PLAIT_TOOLS_TEXT_TRAINING_TEXT_TASK_H_
 #define PLAIT_TOOLS_TEXT_TRAINING_TEXT_TASK_H_
@@ -29,10 +29,10 @@ struct Losses {
 
 struct StepNumbers {
   training::StepReport report;
-  std::int64_t samples = 0;  // of all ranks and micro-batches
+  std::int64_t samples = 0;  // over all ranks and micro-batches; so are tokens
   std::int64_t tokens = 0;
   int ranks = 1;
-  double mfu_percent = 0;  // NaN: no peak
+  double mfu_percent = 0;  // NaN: peak unknown
   std::optional<Losses> losses = {};
   double evaluation_seconds = 0;
 
@@ -45,23 +45,23 @@ struct StepOutput {
   std::vector<training::Recorded> metrics;
   training::HistoryPlots plots;
   std::function<std::string(const StepNumbers&)> line;
-  // Of the metrics; NaN where there is nothing. Also of step 0, with the estimates before the first step.
+  // Values of the metrics; NaN for those that a step lacks. Also called for step 0, with the estimates before training.
   std::function<std::vector<data::Scalar>(const StepNumbers&)> scalars;
 };
 
-// For a dry run of the settings, which outlive it.
+// For a dry run with these settings, which must outlive the result.
 training::MakeDryRunModel DryRunModelOf(const TextSettings& settings, const ModelOptions& options);
 
 class TextTask final : public training::TrainingTask {
  public:
-  // InvalidArgument where a sequence does not fit a part of the text. `files`: of --init-from, none where the
-  // model begins otherwise. References outlive the task.
+  // `files`: the model of --init-from, if any. All references must outlive the task. INVALID_ARGUMENT if a sequence
+  // does not fit into the training or the validation part of the text.
   static absl::StatusOr<std::unique_ptr<TextTask>> Make(const TextSettings& settings,
                                                         const training::Run& run, const Corpus& corpus,
                                                         const ModelOptions& options,
                                                         const std::optional<InitialModel>& files,
                                                         StepOutput output);
-  // Of a rank, for mfu; 0: not known.
+  // FLOP/s of a rank, for mfu; 0: unknown.
   void set_peak_flops(double flops) { peak_flops_ = flops; }
   const ModelOptions& options() const { return options_; }
   const models::ModuleModel& language_model() const { return *model_; }

@@ -1,4 +1,4 @@
-// Whether all ranks were started with the same flags.
+// Checks that all ranks were started with the same flags.
 #ifndef PLAIT_TOOLS_TRAINING_AGREEMENT_H_
 #define PLAIT_TOOLS_TRAINING_AGREEMENT_H_
 
@@ -8,8 +8,8 @@
 
 namespace plait::training {
 
-// Collective. One all-gather of 8 bytes where all values are the same on all ranks. Else InvalidArgument, the
-// same on all ranks, which names the first flag that differs, two ranks and their values.
+// Collective. One all-gather of 8 bytes per rank if all values agree. Otherwise INVALID_ARGUMENT, the same on all
+// ranks, which names the first flag that differs, two ranks and their values.
 absl::Status AgreeOnSettings(const comm::Communicator& world, const NamedValues& mine);
 
 }  // namespace plait::training

@@ -1,4 +1,4 @@
-// Ranks with different flags are told which flag, on which ranks, with which values.
+// The error for ranks with different flags names the flag, the ranks and the values.
 #include "tools/training/agreement.h"
 
 #include <gtest/gtest.h>

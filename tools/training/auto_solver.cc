@@ -18,10 +18,10 @@
 namespace plait::training {
 namespace {
 
-// Of a trial that are counted (step_work.h).
+// Counted steps of a trial (step_work.h), and seconds after which they suffice.
 constexpr std::size_t kFewestSteps = 5, kMostSteps = 20;
 constexpr double kEnoughSeconds = 1;
-// Steps times ranks: every prediction replays them all, and advice must not cost seconds.
+// Steps times ranks: every prediction simulates them all, and advice must not cost seconds.
 constexpr std::int64_t kMostStepsForAdvice = 1 << 14;
 
 double MedianOf(std::vector<double> values) {
@@ -30,8 +30,8 @@ double MedianOf(std::vector<double> values) {
   return *middle;
 }
 
-// Those that fit the network and its ranks, with predictions. `measured`: seconds of a step's passes by `own`, whose part
-// outside the network all ways have alike.
+// The candidates that are valid for the network and its ranks, with predicted times. `measured`: seconds of a step's
+// passes with `own`; the part outside the solver's steps is the same for all candidates.
 std::vector<SolverCandidate> Predicted(ShardedModel& model, const SolverCosts& costs,
                                        const SolverCandidate& own, double measured) {
   const double outside = std::max(0.0, measured - costs.Predict(own));
@@ -84,7 +84,7 @@ parallel::PipelineStep AutoSolver::RunMicroBatches(const parallel::NextMicroBatc
 }
 
 void AutoSolver::EndTrial() {
-  // A solve that diverged once is none to rely on: NaN stays.
+  // One diverged solve disqualifies the candidate: NaN stays.
   double bias = 0;
   for (const double one : biases_) bias = std::isnan(bias) || one <= bias ? bias : one;
   search_.Take({.bias = bias,

@@ -1,8 +1,9 @@
-// --lp-auto: the first steps try solvers beside serial propagation; the fastest whose gradients are near enough goes on.
+// --lp-auto: the first steps of training compare solvers with serial propagation, and the fastest one with sufficiently
+// accurate gradients is used from then on.
 //
-// A trial (solver_search.h) is a few steps. Each computes its gradients by the trial's solver and serially, notes times
-// and distance, and takes the exact ones: training loses nothing but time. Behind the first trial, what its steps cost
-// and the model of scaling (mgrit/scaling) say what other levels, factors, iterations and holds would take.
+// A trial (solver_search.h) is a few steps. Each computes its gradients with the trial's solver and serially, measures
+// times and distance, and takes the exact gradients: trials cost time, not accuracy. After the first trial, its
+// measured work and the scaling model (mgrit/scaling) predict the times of other levels, factors, iterations and holds.
 #ifndef PLAIT_TOOLS_TRAINING_AUTO_SOLVER_H_
 #define PLAIT_TOOLS_TRAINING_AUTO_SOLVER_H_
 
@@ -25,25 +26,29 @@ namespace plait::training {
 
 class AutoSolver {
  public:
-  // Of a gradient bias where --lp-bias-limit says none.
+  // Limit of the gradient bias if --lp-bias-limit is 0.
   static constexpr double kBiasLimit = 0.1;
 
-  // `model` has a solver and outlives this; `own`: its options. `ranks_on_host`: that share this host's cores.
+  // `model` must have a solver and outlive this; `own`: the solver's options. `ranks_on_host`: number of ranks that
+  // share this host's cores.
   AutoSolver(ShardedModel& model, const comm::Communicator& world, const mgrit::LayerParallelOptions& own,
              double bias_limit, int ranks_on_host);
 
   bool done() const { return restored_ || search_.next() == nullptr; }
-  // Collective, unless done. A step's forward and backward; behind the last trial the solver is set to the choice.
+  // Collective. Forward and backward of a step; after the last trial the solver is configured as chosen. Must not be
+  // called once done.
   parallel::PipelineStep RunMicroBatches(const parallel::NextMicroBatch& next);
-  // The distance of the last step's gradients.
+  // Relative distance of the last step's two gradients.
   double bias() const { return bias_; }
-  // Null: serial propagation. Once it is done.
+  // The chosen solver, once done; null: serial propagation.
   const SolverCandidate* choice() const { return choice_.has_value() ? &*choice_ : nullptr; }
+  // One line for the log: the choice and why. Requires done().
   std::string Line() const;
 
-  // The choice in a checkpoint. Before it is done nothing is saved, and the trials begin again.
+  // Adds the choice to a checkpoint; nothing unless done, so that a resumed run repeats the trials.
   void Save(std::map<std::string, std::int64_t>& integers) const;
-  // A choice for as many ranks along lp is taken over: done() then. DataLoss for numbers that no run saves.
+  // Adopts the checkpoint's choice if it was made with the same number of ranks along lp; done() is true then.
+  // DATA_LOSS for values out of range.
   absl::Status Restore(const parallel::Checkpoint& checkpoint);
 
  private:
@@ -67,8 +72,8 @@ class AutoSolver {
   std::vector<double> seconds_, serial_seconds_, ratios_, biases_;
 };
 
-// Collective, behind a few steps with the flags' own solver, whose median passes took `seconds` and whose work on this
-// rank was `work`: what --lp-auto would look at, in one line. Predictions, without a look at gradients.
+// Collective. One line that says what --lp-auto would try, from predictions alone. `own` are the options of the flags'
+// solver, `seconds` the median time of a step's passes with it, `work` the work of this rank.
 std::string AdviceOnSolver(ShardedModel& model, const comm::Communicator& world,
                            const mgrit::LayerParallelOptions& own, const mgrit::WorkTimes& work,
                            double seconds, int ranks_on_host);

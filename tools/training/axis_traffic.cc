@@ -7,7 +7,7 @@ namespace plait::training {
 
 namespace {
 
-// Under which name an axis of the engine counts.
+// The axis whose columns count an axis of the engine.
 std::string ColumnOf(const std::string& axis) {
   if (axis == parallel::kEndsAxis) return "pp";  // both ends of a pipeline sum the gradients that they share
   if (axis == "tokens") return "ep";
@@ -40,8 +40,8 @@ std::vector<Recorded> AxisTraffic::metrics() const {
   return metrics;
 }
 
-// In the first step of a program the engine broadcasts the order of its reductions: that is set-up, so that a
-// resumed run counts what the run without the interruption counts.
+// In the first step the engine broadcasts the order of its reductions. This setup is not counted, so that a resumed run
+// has the same numbers as an uninterrupted one.
 std::map<std::string, AxisTraffic::Numbers> AxisTraffic::SoFar() const {
   std::map<std::string, Numbers> traffic;
   for (const auto& [axis, operations] : world_.stats()) {

@@ -1,9 +1,11 @@
-// What a rank sends along each axis of its mesh while it trains: columns of the history of every program.
+// Traffic of a rank along each axis of the mesh during training steps: columns of the history of every program.
 //
-//   comm_bytes_tp, comm_in_flight_tp, comm_exposed_tp
+//   comm_bytes_tp        bytes sent
+//   comm_in_flight_tp    seconds in which messages and collectives were in flight, summed
+//   comm_exposed_tp      seconds of these in which the rank waited
 //
-// Reductions over ranks with the same experts count for dp_replicate and dp_shard, the census of routers for ep. Axes of one
-// rank have none. Evaluations and checkpoints are not counted. Local.
+// Reductions over ranks with the same experts count as dp_replicate and dp_shard, exchanges of router counts as ep.
+// Axes of size 1 have no columns. Evaluations and checkpoints are not counted. Local.
 #ifndef PLAIT_TOOLS_TRAINING_AXIS_TRAFFIC_H_
 #define PLAIT_TOOLS_TRAINING_AXIS_TRAFFIC_H_
 
@@ -20,17 +22,17 @@ namespace plait::training {
 
 class AxisTraffic {
  public:
-  // `expert_ranks`: along ep, which is no axis of the mesh (tools/training/mesh.h).
+  // `expert_ranks`: size of ep, which is not an axis of the mesh (tools/training/mesh.h).
   AxisTraffic(const comm::DeviceMesh& mesh, int expert_ranks);
 
   std::vector<Recorded> metrics() const;
 
-  // Around each step.
+  // Call around each step.
   void BeginStep();
   void EndStep();
 
-  // Appends sums over the steps since the last call; nothing where there was none. The names of the scalars live as
-  // long as this object.
+  // Appends sums over the steps since the last call; nothing if there was none. The names of the scalars live as long
+  // as this object.
   void TakeScalars(std::vector<data::Scalar>& scalars);
 
  private:

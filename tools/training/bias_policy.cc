@@ -7,12 +7,12 @@ namespace plait::training {
 namespace {
 
 constexpr int kRefusedMeasurements = 5;
-// Times of two passes differ by so much without a reason.
+// Times of equal passes vary by this fraction.
 constexpr double kNoise = 0.05;
 
 }  // namespace
 
-// The adjoint begins with nothing, the forward solve with the input: the former is behind first.
+// Raises the direction with fewer iterations, the adjoint first: it starts from zero, the forward solve from the input.
 void BiasPolicy::Raise() {
   refused_sum_ = iterations_.forward + iterations_.backward;
   refused_for_ = kRefusedMeasurements;

@@ -1,13 +1,13 @@
-// How many iterations the layer-parallel solver takes, from what they cost in exactness: the gradients of a few
-// iterations are biased, and training goes on as with exact ones while the bias stays a fixed part of the gradient.
-// (Guenther, Ruthotto, Schroder, Cyr, Gauger: Layer-parallel training of deep residual neural networks, SIAM J. Math.
-// Data Sci. 2, 2020, section 4; transformers: arXiv:2601.09026.)
+// Adapts the number of iterations of the layer-parallel solver to the measured bias of the gradient. With few
+// iterations gradients are biased; training converges as with exact ones while the bias stays below a fixed fraction of
+// the gradient. (Guenther, Ruthotto, Schroder, Cyr, Gauger: Layer-parallel training of deep residual neural networks,
+// SIAM J. Math. Data Sci. 2, 2020, section 4; transformers: arXiv:2601.09026.)
 //
 //   BiasPolicy policy({.limit = 0.1, .most_iterations = 9}, {.forward = 2, .backward = 1});
-//   policy.Take({.bias = 0.3, .seconds = 0.1, .exact_seconds = 0.2});   // every so many steps
+//   policy.Take({.bias = 0.3, .seconds = 0.1, .exact_seconds = 0.2});   // every N steps
 //   policy.choice();                                                    // {.forward = 2, .backward = 2}
 //
-// Local; ranks that take the same measurements choose alike.
+// Local and deterministic: ranks that pass in the same measurements agree.
 #ifndef PLAIT_TOOLS_TRAINING_BIAS_POLICY_H_
 #define PLAIT_TOOLS_TRAINING_BIAS_POLICY_H_
 
@@ -17,18 +17,18 @@ namespace plait::training {
 
 struct SolverChoice {
   int forward = 1, backward = 1;  // iterations
-  bool serial = false;            // in their place: from step to step, without bias
+  bool serial = false;            // serial propagation instead: no bias
 
   friend bool operator==(const SolverChoice&, const SolverChoice&) = default;
 };
 
 struct BiasPolicyOptions {
-  double limit = 0.1;  // of |biased gradient - exact one| / |exact one|
-  // Below this part of the limit an iteration is saved.
+  double limit = 0.1;  // of |biased gradient - exact gradient| / |exact gradient|
+  // Below slack * limit the number of iterations is reduced by one.
   double slack = 0.25;
-  // With so many the solver is exact.
+  // The number of iterations that makes the solver exact.
   int most_iterations = 1;
-  // Whether steps may become serial, where exact passes were faster.
+  // Whether steps may switch to serial propagation while exact passes are faster.
   bool may_be_serial = false;
 };
 
@@ -37,16 +37,16 @@ class BiasPolicy {
   BiasPolicy(const BiasPolicyOptions& options, const SolverChoice& begin)
       : options_(options), iterations_(begin) {}
 
-  // Of the same micro-batches, with the iterations of iterations() and exactly.
+  // Results for the same micro-batches, with iterations() and exactly. A NaN bias means that the solve diverged.
   struct Measurement {
     double bias = 0;
     double seconds = 0, exact_seconds = 0;
   };
   void Take(const Measurement& measured);
 
-  // Of the next steps.
+  // What the next steps use.
   SolverChoice choice() const;
-  // The same, but never serial: what is measured.
+  // The iterations to measure: those of choice(), never serial.
   const SolverChoice& iterations() const { return iterations_; }
   void Restore(const SolverChoice& choice);
 
@@ -57,7 +57,8 @@ class BiasPolicy {
   BiasPolicyOptions options_;
   SolverChoice iterations_;
   bool serial_ = false;
-  // Fewer iterations than these had too large a bias lately: they are tried again some measurements later.
+  // This many iterations (forward + backward) or fewer recently had too large a bias: not tried again for
+  // refused_for_ measurements.
   int refused_sum_ = 0, refused_for_ = 0;
 };
 

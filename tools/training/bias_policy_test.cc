@@ -8,7 +8,7 @@
 namespace plait::training {
 namespace {
 
-// What a solver leaves: each direction's error falls by a factor with every iteration.
+// A model of a solver: each direction's error falls by a factor with every iteration.
 struct Solver {
   double forward = 1, backward = 1, factor = 0.3;
   double Bias(const SolverChoice& c) const {

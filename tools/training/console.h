@@ -1,22 +1,22 @@
-// Lines on standard output, and on a terminal what the program does and how long it will take.
+// Lines on standard output, and nested progress bars.
 //
 //   Console console(comm.rank() == 0);
-//   console.StartBar("preparing");            // nobody knows how long
+//   console.StartBar("preparing");            // of unknown length
 //   console.StartBar("epoch 1 of 3", samples, /*done=*/0);
 //   console.Update(64);
 //   console.Print("Train Epoch: ...");        // above the bar
-//   console.StartBar("evaluation", 20);       // takes the place of the one before until it is stopped
+//   console.StartBar("evaluation", 20);       // shown in place of the previous bar until it is stopped
 //   console.StopBar();
 //   console.StopBar();
 //   console.StopBar();
 //
-// Everything between StartBar and StopBar that takes more than a second is shown, with a time that goes on while the
-// program is busy: a thread draws it. The bar is where the lines are, so that launchers, which pass on each stream by
-// itself, keep their order; on standard error if only that is a terminal (base/terminal.h). In a file there is a
-// plain line every tenth of the way, at least ten seconds apart.
+// A bar that lasts more than a second is shown; a thread redraws it while the program is busy. It is drawn on standard
+// output, among the lines, because launchers forward each stream separately and would reorder them; on standard error
+// if only that is a terminal (base/terminal.h). If neither is, a plain line is printed every tenth of the way, at least
+// ten seconds apart.
 //
-// Local; ranks other than the one that prints stay silent. Print is safe from any thread. While there is a
-// bar all lines to the terminal go through Print, or base::WriteError.
+// Local. Only the rank with `prints` writes. Print may be called from any thread. While a bar is shown, everything
+// written to the terminal must go through Print or base::WriteError.
 #ifndef PLAIT_TOOLS_TRAINING_CONSOLE_H_
 #define PLAIT_TOOLS_TRAINING_CONSOLE_H_
 
@@ -40,15 +40,15 @@ class Console {
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
-  // `text` and a newline, at once.
+  // Writes `text` and a newline, and flushes.
   void Print(const std::string& text);
 
-  // `total` 0: not known. `done`: before the start, as in a run that goes on.
+  // `total` 0: unknown. `done`: units done before the start, as in a resumed run.
   void StartBar(const std::string& label, std::int64_t total = 0, std::int64_t done = 0);
   void SetLabel(const std::string& label);
   void Update(std::int64_t done);
   void StopBar();
-  // The present bar, if there is one, ends, and one of unknown length takes its place.
+  // Replaces the current bar, if any, by one of unknown length.
   void ReplaceBar(const std::string& label);
 
  private:
@@ -64,7 +64,7 @@ class Console {
   std::thread drawer_;  // on a terminal
 };
 
-// A bar while it lives.
+// A bar for the lifetime of this object.
 class BarScope {
  public:
   BarScope(Console& console, const std::string& label, std::int64_t total = 0) : console_(console) {

@@ -1,4 +1,4 @@
-// Bars on a pseudo-terminal, of work that says nothing meanwhile.
+// Bars on a pseudo-terminal, while the program is busy without updating them.
 #include "tools/training/console.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 namespace plait::training {
 namespace {
 
-// Standard output, while it lives, is a terminal.
+// Makes standard output a terminal while it lives.
 class TerminalOutput {
  public:
   TerminalOutput() : before_(dup(STDOUT_FILENO)) {
@@ -33,7 +33,7 @@ class TerminalOutput {
     close(ours_);
   }
 
-  // What comes from now on, up to `text`; all of half a minute where that does not come.
+  // Output from now on, up to and including `text`; the output of half a minute if `text` does not appear.
   std::string Until(const std::string& text) {
     std::string seen;
     for (pollfd file{.fd = ours_, .events = POLLIN, .revents = 0}; seen.find(text) == seen.npos;) {

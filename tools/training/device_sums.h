@@ -1,4 +1,4 @@
-// Sums of numbers that are computed on a device: added up there, in float64, and read once.
+// Accumulates numbers computed on a device there, in float64, and reads the sums once.
 //
 //   DeviceSums sums(2, run.device);
 //   for (...) {
@@ -8,8 +8,9 @@
 //   }
 //   const std::vector<double> totals = sums.Read();   // waits
 //
-// A sum is of tensors or of numbers of the host; on CPU the same bits as adding up doubles. Exact sums have bits that
-// depend neither on the order of additions nor on ranks, and wait for the device at each addition. Local, but Total.
+// A sum takes tensors and host integers; on CPU it is bitwise identical to summing doubles. Exact sums
+// (base/exact_sum.h) are bitwise independent of the order of additions and of the number of ranks, but synchronize with
+// the device at each addition. Local, except Total.
 #ifndef PLAIT_TOOLS_TRAINING_DEVICE_SUMS_H_
 #define PLAIT_TOOLS_TRAINING_DEVICE_SUMS_H_
 
@@ -28,18 +29,18 @@ class DeviceSums {
  public:
   DeviceSums(std::size_t count, at::Device device, bool exact = false);
 
-  // `value`: one number of any type, on the device. Its graph is not kept.
+  // `value`: one element of any type, on the device. It is detached from autograd.
   void Add(std::size_t sum, const at::Tensor& value);
   void Add(std::size_t sum, std::int64_t value) { on_host_[sum] += static_cast<double>(value); }
 
   std::vector<double> Read() const;
-  // Collective: added up over the ranks.
+  // Collective over `ranks`: the sums over all of them.
   std::vector<double> Total(const comm::Communicator& ranks) const;
 
  private:
   at::Tensor on_device_;  // (count), float64
   std::vector<double> on_host_;
-  std::vector<base::ExactSum> exact_;  // none: not exact
+  std::vector<base::ExactSum> exact_;  // empty: not exact
 };
 
 }  // namespace plait::training

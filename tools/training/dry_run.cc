@@ -29,7 +29,8 @@ int Product(const Axes& axes) {
   return product;
 }
 
-// Of the axes, and of what programs and engines make of them (program.cc, context_parallel::DataMesh).
+// Sizes of all groups: the axes, and the groups that programs and engines derive from them (program.cc,
+// context_parallel::DataMesh).
 comm::CountedJob::GroupSizes GroupSizes(const Axes& axes, const Settings& settings) {
   const parallel::Strategy strategy = settings.parsed_strategy();
   int data = 1, losses = 1, cp = 1;
@@ -64,7 +65,7 @@ comm::CountedJob::GroupSizes GroupSizes(const Axes& axes, const Settings& settin
   return sizes;
 }
 
-// The coordinate of the rank that is run in place of one at `coordinate`.
+// The coordinate along `axis` of the rank that is run for one at `coordinate`.
 int Representative(const comm::MeshAxis& axis, int coordinate) {
   if (axis.name == "dp_replicate" || axis.name == "dp_shard") return 0;
   const bool by_itself = axis.name == "pp" || axis.name == "lp" || coordinate + 1 == axis.size;
@@ -108,7 +109,7 @@ absl::StatusOr<DryRunRank> RunOperators(const Settings& settings, const comm::De
                          ShardedModel::Create(settings, mesh, at::Device(at::kMeta), made.trained));
   rank.moment_bytes = sharded->optimizer().moment_bytes();
   rank.parameter_bytes = memory.live_bytes() - before - rank.moment_bytes;
-  // The first step makes the buffers that stay, and tells ranks what they keep in mind.
+  // The first step allocates persistent buffers and exchanges what ranks cache.
   TakeStep(*sharded, made);
   const std::int64_t stays = memory.live_bytes();
   rank.gradient_bytes = stays - before - rank.moment_bytes - rank.parameter_bytes;
@@ -121,7 +122,8 @@ absl::StatusOr<DryRunRank> RunOperators(const Settings& settings, const comm::De
   return rank;
 }
 
-// The first line; in short where an operator is missing, for which LibTorch advises users of torch.compile.
+// The first line of LibTorch's message; a shorter one for a missing meta kernel, where LibTorch's is advice for users
+// of torch.compile.
 std::string WhyNot(const std::string& message) {
   const std::size_t name = message.find(": attempted to run this operator with Meta tensors");
   if (name == std::string::npos) return message.substr(0, message.find('\n'));
@@ -149,8 +151,8 @@ int FirstAlong(const Axes& axes, const std::string& name, int rank) {
   return rank;
 }
 
-// This rank alone; before it one that has the first stage, or the first layers, which tells later ones what they
-// receive.
+// Runs this rank, and before it the rank with the first stage or the first layers, which sends the shapes that later
+// ones receive.
 absl::StatusOr<DryRunRank> RunOne(const Settings& settings, const comm::DeviceMesh& real,
                                   const MakeDryRunModel& make, std::int64_t samples) {
   const Axes& axes = real.axes();
@@ -217,7 +219,7 @@ absl::StatusOr<parallel::MemoryPlan> PlanByDryRun(const Settings& settings, cons
   const std::int64_t planned = parallel::PlanMemory(request).buffer_bytes();
   request.working_bytes = std::max<std::int64_t>(0, all.parameter_bytes + all.gradient_bytes - planned);
   parallel::MemoryPlan plan = parallel::PlanMemory(request);
-  // Experts are sharded over fewer ranks than the rest, which the formulas do not know.
+  // Experts are sharded over fewer ranks than other parameters, which the formulas ignore.
   if (plan.moment_bytes > 0) {
     const double share = static_cast<double>(all.moment_bytes) / static_cast<double>(plan.moment_bytes);
     plan.save_bytes = static_cast<std::int64_t>(share * static_cast<double>(plan.save_bytes));

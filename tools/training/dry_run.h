@@ -1,12 +1,13 @@
-// A training step of any mesh in one process: on the meta device, among ranks that are only counted.
+// A dry run: a training step of any mesh in one process, on the meta device, with a communicator that only counts.
 //
-//   const auto ranks = DryRun(settings, {{"pp", 8}, {"dp_shard", 64}, {"tp", 8}}, make);
-//   std::cout << DryRunText(*ranks);
+//   PLAIT_ASSIGN_OR_RETURN(const DryRunResult result,
+//                          DryRun(settings, {{"pp", 8}, {"dp_shard", 64}, {"tp", 8}}, make));
+//   std::cout << DryRunText(result);
 //
 // The model, the engine, the pipeline and the optimizer are those of a real run (sharded_model.h); tensors have sizes
-// and no memory, collectives return at once (comm/counting). Each rank that may differ from others is run by itself:
-// every stage of pp, with the first and the last rank of cp and of tp. Ranks along dp_replicate and dp_shard are
-// alike, as shards are padded to one size.
+// and no memory, collectives return at once (comm/counting). One rank of each group of equal ranks is run: every
+// position along pp and lp, and the first and the last along cp and tp. Ranks along dp_replicate and dp_shard are
+// equal, as shards are padded to one size.
 #ifndef PLAIT_TOOLS_TRAINING_DRY_RUN_H_
 #define PLAIT_TOOLS_TRAINING_DRY_RUN_H_
 
@@ -25,24 +26,24 @@
 
 namespace plait::training {
 
-// Of one rank.
+// The model of one rank. MakeDryRunModel makes it for micro-batches of `samples` samples.
 struct DryRunModel {
-  std::shared_ptr<models::BlockModel> model;  // on the meta device, whole
-  TrainedModel trained;                       // of this model
-  models::Batch batch;                        // a micro-batch of so many samples, on the meta device
+  std::shared_ptr<models::BlockModel> model;  // whole, on the meta device
+  TrainedModel trained;                       // its `model` is the one above
+  models::Batch batch;                        // a micro-batch, on the meta device
 };
 using MakeDryRunModel = std::function<absl::StatusOr<DryRunModel>(std::int64_t samples)>;
 
 struct DryRunRank {
   int rank = 0;
   std::vector<int> coordinates;
-  int alike = 1;  // ranks that it stands for, itself among them
-  // Of tensors, in bytes: what stays between steps, and the most that a step takes besides.
-  std::int64_t parameter_bytes = 0;  // and masters
+  int alike = 1;  // number of equal ranks, this one included
+  // Bytes of tensors: the first three live between steps, activation_bytes is the peak of a step beyond them.
+  std::int64_t parameter_bytes = 0;  // includes masters
   std::int64_t moment_bytes = 0;
-  std::int64_t gradient_bytes = 0;    // and buffers of unsharded units
-  std::int64_t activation_bytes = 0;  // with whatever else lives only within a step
-  comm::Stats traffic;                // of a step, by axis
+  std::int64_t gradient_bytes = 0;    // includes buffers of unsharded units
+  std::int64_t activation_bytes = 0;  // includes all other temporaries of a step
+  comm::Stats traffic;                // sent in a step, by axis
 
   std::int64_t peak_bytes() const {
     return parameter_bytes + moment_bytes + gradient_bytes + activation_bytes;
@@ -55,26 +56,27 @@ struct DryRunResult {
   double seconds = 0;
 };
 
-// The ranks of `axes`, of which `rank` is one, as they are counted: also with the groups of a training program.
+// The counting world communicator of `rank` in a mesh with these axes; knows the groups that training programs make.
 comm::Communicator CountedWorld(const Settings& settings, const std::vector<comm::MeshAxis>& axes, int rank);
 
-// The rank that is run in place of `rank`.
+// The rank whose dry run stands for `rank`.
 int RankToRun(const std::vector<comm::MeshAxis>& axes, int rank);
 
-// Errors of SplitLayers and ShardedModel::Create. Local.
+// Runs two steps on each rank that differs from others; the second is measured. Errors of `make`, SplitLayers and
+// ShardedModel::Create; UNIMPLEMENTED if an operator has no kernel for the meta device. Local.
 absl::StatusOr<DryRunResult> DryRun(const Settings& settings, const std::vector<comm::MeshAxis>& axes,
                                     const MakeDryRunModel& make);
 
-// The memory plan of this rank of a real mesh, whose activations and unsharded units are those of a dry run. `trained`
-// is split already (SplitLayers). Errors of DryRun. Local.
+// The memory plan of this rank of a real mesh, with activations, moments and unsharded units taken from a dry run.
+// `trained` must have been split (SplitLayers). Errors of DryRun. Local.
 absl::StatusOr<parallel::MemoryPlan> PlanByDryRun(const Settings& settings, const comm::DeviceMesh& mesh,
                                                   at::Device device, const TrainedModel& trained,
                                                   const MakeDryRunModel& make);
 
-// ResourceExhausted where a rank takes more than `limit`.
+// RESOURCE_EXHAUSTED if a rank's peak exceeds `limit`.
 absl::Status CheckFits(const DryRunResult& result, const parallel::NodeMemory& limit);
 
-// A table: a line for each rank that was run.
+// A table with a row for each rank that was run.
 std::string DryRunText(const DryRunResult& result);
 
 }  // namespace plait::training

@@ -1,8 +1,8 @@
 // Samples of an epoch, drawn for all data-parallel ranks together, in micro-batches.
 //
-//   EpochSampler sampler({.samples = 60000, .batch_size = 128, .seed = 1});
+//   EpochSampler sampler({.samples = 60000, .batch_size = 128, .seed = 1}, micro_batches);
 //   for (int k = 0; k < micro_batches; ++k) {
-//     const std::vector<std::int64_t> mine = sampler.Next(k, micro_batches, data_rank, data_ranks);
+//     const std::vector<std::int64_t> mine = sampler.Next(k, data_rank, data_ranks);
 //     ... sampler.step_samples() ...                          // of this step, over micro-batches and ranks
 //   }
 //   if (sampler.at_epoch_end()) sampler.NextEpoch();
@@ -24,13 +24,15 @@ namespace plait::training {
 
 class EpochSampler {
  public:
-  // `options.batch_size`: of a micro-batch over all ranks. `leaves` > 0: these `micro_batches` together are cut into so
-  // many parts, of which each rank has consecutive ones as its micro-batches, and numbers samples from 0 in each.
+  // `options.batch_size` counts samples of a micro-batch over all ranks. With `leaves` > 0 (--reproducible) the samples
+  // of all `micro_batches` are cut into `leaves` parts; each rank takes consecutive parts as its micro-batches, and
+  // first_sample() is 0 in each.
   explicit EpochSampler(const data::SamplerOptions& options, int micro_batches = 1, int leaves = 0);
 
-  // This rank's part of micro-batch k of the step; the step is drawn at k = 0. Not at the end of an epoch.
+  // Indices of the samples in this rank's part of micro-batch k. Draws the samples of the step at k = 0. Must not be
+  // called when at_epoch_end().
   std::vector<std::int64_t> Next(int k, int data_rank, int data_ranks);
-  // Number of the part's first sample in the micro-batch of all ranks.
+  // Index of the part's first sample within the micro-batch over all ranks.
   std::int64_t first_sample() const { return first_sample_; }
   std::int64_t step_samples() const { return static_cast<std::int64_t>(step_.size()); }
 

@@ -1,12 +1,13 @@
-// How the rows of a step spread over experts and ranks: columns of the history of a model with experts.
+// Load balance of experts: columns of the history of a model with experts. A row is a token routed to one expert.
 //
-//   expert_load_3          rows of each expert of block 3, of all ranks and micro-batches, along `expert`
-//   moe_overload_factor    rows of the rank that computes most / mean of the ranks of its group, the worst block
-//   moe_max_violation      rows of the busiest expert / mean - 1, the worst block (MaxVio; Wang et al., arXiv:2408.15664)
-//   moe_dead_experts       without a row, of all blocks
-//   moe_dropped            share of the rows that capacity dropped
+//   expert_load_3          rows of each expert of block 3 over all ranks and micro-batches; vector along `expert`
+//   moe_overload_factor    rows of the busiest rank / mean over the ranks of its group; maximum over blocks
+//   moe_max_violation      rows of the busiest expert / mean - 1; maximum over blocks (MaxVio; Wang et al.,
+//                          arXiv:2408.15664)
+//   moe_dead_experts       number of experts without a row, summed over blocks
+//   moe_dropped            fraction of rows dropped over capacity
 //
-// Of the blocks of this rank's stages; nothing where they have no experts. Local.
+// A rank reports the blocks of its own stages, and nothing if they have no experts. Local.
 #ifndef PLAIT_TOOLS_TRAINING_EXPERT_LOAD_H_
 #define PLAIT_TOOLS_TRAINING_EXPERT_LOAD_H_
 
@@ -25,14 +26,15 @@ namespace plait::training {
 
 class ExpertLoad {
  public:
-  ExpertLoad() = default;  // of no model
-  // `model` outlives this.
+  ExpertLoad() = default;  // of a model without experts
+  // `model` must outlive this.
   explicit ExpertLoad(models::BlockModel& model);
 
   std::vector<Recorded> metrics() const;
-  std::vector<std::string> heat_maps() const;  // of these, the vectors
+  std::vector<std::string> heat_maps() const;  // names of the vector metrics
 
-  // Appends those of the step that has ended. Names and values live as long as this object, values until the next call.
+  // Appends the values of the last step. They refer to this object: names as long as it lives, values until the next
+  // call.
   void TakeStep(std::vector<data::Scalar>& scalars, std::vector<data::Vector>& vectors);
 
  private:

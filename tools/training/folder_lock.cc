@@ -41,8 +41,8 @@ std::string HostName() {
   return name;
 }
 
-// Of the process since boot, in clock ticks: pids are used again. Empty for one that has ended and that nobody waits for,
-// as in containers without an init.
+// Start time of the process since boot, in clock ticks, because pids are reused. Empty if there is no such process, or
+// only a zombie that nobody reaps, as in containers without an init.
 std::string StartOf(int pid) {
   const std::string stat = ContentOf(absl::StrCat("/proc/", pid, "/stat"));
   const std::size_t name_end = stat.rfind(") ");
@@ -51,7 +51,7 @@ std::string StartOf(int pid) {
   return fields.size() > 19 && fields[0] != "Z" ? fields[19] : "";
 }
 
-// Of processes: containers may share a host's name and not see each other's.
+// The PID namespace: containers may share a host name without seeing each other's processes.
 std::string Namespace() {
   std::error_code ignored;
   return std::filesystem::read_symlink("/proc/self/ns/pid", ignored).string();
@@ -85,7 +85,7 @@ bool Lives(const Owner& owner) {
   return StartOf(owner.pid) == owner.start;
 }
 
-// As the file system has it now; all zero where there is no file.
+// Modification time (seconds, nanoseconds), read after opening the file; zeros if there is no file.
 std::pair<std::int64_t, std::int64_t> TouchTime(const std::string& path) {
   struct stat status = {};
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -95,7 +95,7 @@ std::pair<std::int64_t, std::int64_t> TouchTime(const std::string& path) {
   return {status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
 }
 
-// False where the file was touched, or is another one, within the seconds.
+// False if the file was touched or replaced within `seconds`.
 bool StaysUntouched(const std::string& path, double seconds) {
   const auto before = TouchTime(path);
   for (double waited = 0; waited < seconds; waited += 0.25) {
@@ -120,7 +120,7 @@ void RemoveLeft(const std::string& path, const std::string& content) {
   unlink(aside.c_str());
 }
 
-// A lock without its content, after a loss of power, would have no owner to look for.
+// Synced, because a lock that is empty after a power loss would name no owner to look for.
 absl::Status WriteToDisk(const std::string& path, const std::string& content) {
   PLAIT_ASSIGN_OR_RETURN(const base::FileDescriptor file,
                          base::FileDescriptor::Open(path, base::FileDescriptor::Mode::kCreate));

@@ -1,4 +1,4 @@
-// Who has a directory, who is gone, and what is left behind.
+// Locks that are held, released and stale.
 #include "tools/training/folder_lock.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(FolderLock, AKilledProcessOfThisHostDoesNotCount) {
   waitpid(child, nullptr, 0);
 }
 
-// Of a process that has this one's pid and began at another time.
+// Writes a lock of a process with this pid and another start time.
 void WriteLockOfThisHost(const std::string& folder, const std::string& process_namespace) {
   char host[256] = {};
   gethostname(host, sizeof(host));
@@ -78,7 +78,7 @@ TEST(FolderLock, AnotherProcessWithThePidDoesNotCount) {
   EXPECT_EQ(said, 0);
 }
 
-// Its processes cannot be seen from here, whatever pids there are.
+// Its processes are invisible from here, so that pids say nothing.
 TEST(FolderLock, AContainerOfThisHostIsWatchedAsAnotherHostIs) {
   const std::string folder = NewFolder("container");
   WriteLockOfThisHost(folder, "pid:[1]");
@@ -107,7 +107,7 @@ TEST(FolderLock, AFolderThatIsNotThereIsAnError) {
   EXPECT_FALSE(FolderLock::Take(testing::TempDir() + "/nowhere", {}).ok());
 }
 
-// An empty one would be of nobody on no host, and be watched before it counts as left.
+// An empty lock would name no owner, and be watched before it counts as stale.
 TEST(FolderLock, AfterALossOfPowerItSaysWhoseItWas) {
   const std::string folder = NewFolder("power_loss");
   const auto take = [&](const base::testing::Mark&) { return FolderLock::Take(folder, {}).ok(); };

@@ -21,7 +21,7 @@ std::vector<at::Tensor> CopyOfGradients(const parallel::DataParallel& engine) {
   return copies;
 }
 
-// |gradient - other| / |gradient| over the mesh; the gradients stay as they are.
+// |gradient - other| / |gradient| over the mesh; leaves the gradients unchanged.
 double Distance(parallel::DataParallel& engine, const std::vector<at::Tensor>& others) {
   const at::NoGradGuard no_grad;
   const double norm = engine.GradientNorm();

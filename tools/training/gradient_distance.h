@@ -1,4 +1,4 @@
-// The gradients of a step's micro-batches computed twice, by an inexact solve and exactly, and how far they are apart.
+// Computes the gradients of a step's micro-batches twice, with an inexact solve and exactly, and their distance.
 #ifndef PLAIT_TOOLS_TRAINING_GRADIENT_DISTANCE_H_
 #define PLAIT_TOOLS_TRAINING_GRADIENT_DISTANCE_H_
 
@@ -11,14 +11,15 @@
 namespace plait::training {
 
 struct GradientComparison {
-  parallel::PipelineStep exact;  // of the second passes, whose gradients the engine holds
-  double distance = 0;           // |second gradient - first one| / |second gradient|; NaN: a solve diverged
-  // Of the first and the second passes, on the slowest rank, without loading the micro-batches.
+  parallel::PipelineStep exact;  // result of the exact passes; the engine holds their gradients
+  double distance = 0;           // |exact - inexact| / |exact| in the 2-norm; NaN: a solve diverged
+  // Times of the inexact and of the exact passes on the slowest rank, without the time to load micro-batches.
   double seconds = 0, exact_seconds = 0;
 };
 
-// Collective. `next` is called once for each micro-batch. `use_inexact` and `use_exact` set how the model is solved. The
-// distance is over the whole mesh, the same on every rank.
+// Collective over the mesh; `distance` is the same on every rank. `next` is called once for each micro-batch, and all
+// micro-batches are kept until the exact passes. `use_inexact` and `use_exact` configure the solver for the passes that
+// follow.
 GradientComparison CompareGradients(ShardedModel& model, const comm::Communicator& world,
                                     const parallel::NextMicroBatch& next,
                                     const std::function<void()>& use_inexact,

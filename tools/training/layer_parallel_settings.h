@@ -1,4 +1,4 @@
-// The flags of the layer-parallel solver (mgrit/layer_parallel) and what they stand for.
+// The flags of the layer-parallel solver (mgrit/layer_parallel).
 #ifndef PLAIT_TOOLS_TRAINING_LAYER_PARALLEL_SETTINGS_H_
 #define PLAIT_TOOLS_TRAINING_LAYER_PARALLEL_SETTINGS_H_
 
@@ -14,7 +14,7 @@ namespace plait::training {
 
 struct LayerParallelSettings {
   bool force = false;
-  // Chosen from the curve of gradient error against cost in docs/benchmarks.md.
+  // Defaults chosen from "Gradient error against cost" in docs/benchmarks.md.
   int levels = 2;
   std::vector<int> cfactor = {4};
   int iterations = 1;
@@ -22,19 +22,20 @@ struct LayerParallelSettings {
   bool use_downcycle = false;
   int fmg_iterations = 0;
   int forward_finest_sweeps = 0, forward_sweeps = 1, backward_sweeps = 1;
-  // Of the gradient's bias (solver_control.h); 0: iterations stay as they are.
+  // Largest relative bias of the gradient (solver_control.h); 0: the iterations are fixed.
   double bias_limit = 0;
   int bias_every = 20;
   std::string bias_reference = "serial";
   bool may_be_serial = false;
   bool chooses = false;  // --lp-auto
 
-  // A group of --lp-... flags.
+  // Adds the --lp-... flags to `table`, as a group of their own.
   void Bind(SettingsTable& table);
-  // Of a program whose networks have `steps` steps, which --`flag` says. Errors begin with the flag.
+  // INVALID_ARGUMENT, naming the flag, for values out of range, or for a grid that cannot coarsen `steps` time steps.
+  // `flag` is the flag, without "--", that determines `steps`.
   absl::Status Check(std::int64_t steps, const std::string& flag) const;
 
-  // Whether steps are spread over the ranks of lp; else a rank takes them in turn.
+  // Whether the solver is used, with `lp_ranks` ranks along lp; otherwise a rank propagates serially.
   bool Solves(int lp_ranks) const { return lp_ranks > 1 || force; }
   mgrit::LayerParallelOptions Options() const;
 };

@@ -15,8 +15,8 @@ namespace {
 
 constexpr char kForm[] = "expected axes and sizes such as dp_replicate=2,dp_shard=2";
 
-// Every axis, in the order of the mesh, and what a program lacks that does not have it. Ranks that talk most
-// are neighbours.
+// Every axis, in the order of the mesh, and the feature it stands for in messages. Axes that communicate most vary
+// fastest, so that their ranks are neighbours.
 constexpr std::pair<const char*, const char*> kAxes[] = {{"pp", "pipeline parallelism"},
                                                          {"dp_replicate", ""},
                                                          {"dp_shard", ""},
@@ -36,7 +36,7 @@ int* SizeOf(std::vector<comm::MeshAxis>& axes, absl::string_view name) {
   return nullptr;
 }
 
-// ep is another view of ranks that the other axes have.
+// Number of ranks: ep is a view of the data ranks and has none of its own.
 int Product(const std::vector<comm::MeshAxis>& axes) {
   int product = 1;
   for (const comm::MeshAxis& axis : axes) product *= axis.name == "ep" ? 1 : axis.size;
@@ -99,7 +99,7 @@ absl::Status CheckSizes(const std::string& mesh, const std::vector<comm::MeshAxi
                                     "; let the sizes multiply to it, or give --nproc=", product));
 }
 
-// Takes ep from the axes, where they have it.
+// Checks ep against the data ranks and removes it from the axes.
 absl::Status TakeExpertRanks(const std::string& mesh, const MeshOptions& options,
                              std::vector<comm::MeshAxis>& axes) {
   const int* const ep = SizeOf(axes, "ep");

@@ -1,4 +1,4 @@
-// Meshes that are read, those that are refused and in which words, and how many ranks a run has.
+// Valid and invalid meshes, error messages, and the number of ranks of a run.
 #include "tools/training/mesh.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ TEST(MeshOf, RefusesOtherRanksThanThereAre) {
   EXPECT_EQ(ErrorOf("dp_replicate=2,dp_shard=2", Strategy::kFsdp, 2),
             "--mesh=dp_replicate=2,dp_shard=2: 2 x 2 = 4 ranks, but there are 2; "
             "let the sizes multiply to it, or give --nproc=4");
-  // The rest is no whole number, or nothing.
+  // The remaining ranks are not an integer, or none.
   EXPECT_NE(ErrorOf("dp_replicate=4,dp_shard=-1", Strategy::kFsdp, 6).find(": 4 ranks, but there are 6"),
             std::string::npos);
   EXPECT_NE(ErrorOf("dp_shard=-1,dp_replicate=2", Strategy::kZero1, 5).find("2 x 2 = 4 ranks"),

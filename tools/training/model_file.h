@@ -1,10 +1,10 @@
-// --save-model: the trained parameters in one safetensors file, by their names in the state dict, for programs whose model has no
-// layout of Hugging Face's.
+// --save-model: the trained parameters in one safetensors file, by their names in the state dict, for programs whose
+// model has no Hugging Face layout.
 //
 //   PLAIT_RETURN_IF_ERROR(ProbeModelFolder(settings.save_model, run));                     // before training
-//   PLAIT_RETURN_IF_ERROR(SaveModel(trainer.model(), settings.save_model, run));           // behind it
+//   PLAIT_RETURN_IF_ERROR(SaveModel(trainer.model(), settings.save_model, run));           // after training
 //
-// Collective; errors begin with the flag and are the same on all ranks. Without a folder both do nothing.
+// Collective; errors begin with the flag and are the same on all ranks. Both do nothing if `folder` is empty.
 #ifndef PLAIT_TOOLS_TRAINING_MODEL_FILE_H_
 #define PLAIT_TOOLS_TRAINING_MODEL_FILE_H_
 
@@ -16,10 +16,11 @@
 
 namespace plait::training {
 
-// That the folder, as the user gives it, is there and can be written.
+// Checks that the directory, as the user gave it, exists or can be created and is writable.
 absl::Status ProbeModelFolder(const std::string& folder, const Run& run);
 
-// Rank 0 writes the parameters of all ranks, whole and in compute dtype, into model.safetensors. Nothing where the run was stopped.
+// Rank 0 writes all parameters, unsharded and in compute dtype, to FOLDER/model.safetensors. Does nothing if the run
+// was stopped by a signal.
 absl::Status SaveModel(ShardedModel& model, const std::string& folder, const Run& run);
 
 }  // namespace plait::training

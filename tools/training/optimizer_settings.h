@@ -1,7 +1,7 @@
-// Flags of AdamW or Muon and of the learning rate by step, alike in the programs for text and for images.
+// Flags of AdamW, Muon and the learning rate schedule, shared by the programs for text and for images.
 //
-//   OptimizerSettings optimizer = {.learning_rate = 3e-4};
-//   optimizer.Bind(table, "learning_rate");
+//   OptimizerSettings optimizer = {.learning_rate = 3e-4, .learning_rate_flag = "lr"};
+//   optimizer.Bind(table);
 //   PLAIT_RETURN_IF_ERROR(optimizer.Check());
 //   const parallel::LrSchedule schedule = optimizer.Schedule();
 //
@@ -30,19 +30,20 @@ struct OptimizerSettings {
   std::string optimizer = "adamw";
   double muon_momentum = 0.95;
   double weight_decay = 0.1, beta1 = 0.9, beta2 = 0.999, grad_clip = 1;
-  // Of --learning-rate, which some programs call otherwise; with "_".
+  // Name of the flag that sets `learning_rate`, with "_" for "-".
   std::string learning_rate_flag = "learning_rate";
 
-  // In a group "Optimizer".
+  // Adds the flags to `table`, as the group "Optimizer".
   void Bind(SettingsTable& table);
-  // InvalidArgument for numbers outside their bounds, with the flag's name.
+  // INVALID_ARGUMENT, naming the flag, for a value out of range.
   absl::Status Check() const;
-  // InvalidArgument for meshes and places of state that the optimizer does not work on.
+  // INVALID_ARGUMENT if the optimizer does not support the mesh or --offload: Muon needs whole matrices (no tp) and
+  // its state in memory.
   absl::Status CheckPlaces(const std::vector<comm::MeshAxis>& axes, const std::string& offload) const;
   bool is_muon() const { return optimizer == "muon"; }
-  // Behind Check. cosine, linear: warm-up, then decay until lr_decay_iters. wsd: constant after warm-up, decay
-  // (1 - sqrt) in the last lr_decay_fraction of lr_decay_iters. Without lr_decay_iters constant after warm-up,
-  // without decay_lr constant.
+  // Requires Check(). cosine, linear: warm-up, then decay to min_lr at step lr_decay_iters. wsd (warm-up, stable,
+  // decay): constant after warm-up, then a 1 - sqrt decay over the last lr_decay_fraction of lr_decay_iters. Constant
+  // after warm-up if lr_decay_iters is 0; constant from the start if decay_lr is false.
   parallel::LrSchedule Schedule() const;
   parallel::ShardedOptimizerOptions Options() const;
 };

@@ -1,6 +1,6 @@
-// The pipeline of a run: which rank of pp has which blocks, and does what in a step. Without an axis pp, or with one
-// rank on it: one stage, whose schedule is that of gradient accumulation. Where blocks are the steps of a layer-parallel
-// solver, ranks of lp have parts of that stage.
+// The pipeline of a run: the assignment of blocks to ranks of pp, and the schedule of a step. If pp is absent or has
+// size 1 there is one stage, and the schedule is plain gradient accumulation. If blocks are the steps of a
+// layer-parallel solver, the blocks of that stage are distributed over lp.
 #ifndef PLAIT_TOOLS_TRAINING_PIPELINE_PLAN_H_
 #define PLAIT_TOOLS_TRAINING_PIPELINE_PLAN_H_
 
@@ -18,10 +18,10 @@
 
 namespace plait::training {
 
-// Consecutive blocks of this rank of lp.
+// The consecutive blocks of this rank of lp.
 struct BlockRange {
   int first = 0, count = 0;
-  // Ranks of lp that have the blocks next to them; -1: none, or there are no own ones.
+  // Ranks of lp that own the neighbouring blocks; -1: no such block, or this rank has none.
   int rank_before = -1, rank_behind = -1;
 };
 
@@ -29,14 +29,15 @@ struct PipelinePlan {
   parallel::Schedule schedule;
   std::vector<parallel::StageRange> stages;
   comm::Communicator pp;
-  // This rank's of a layer-parallel model.
+  // This rank's blocks, if a layer-parallel solver distributes them.
   std::optional<BlockRange> layers = {};
 
-  // This rank's, its blocks numbered from 0.
+  // The parameter units of this rank; its blocks are numbered from 0.
   std::vector<parallel::RankUnit> Units(const std::vector<models::ParameterUnit>& all) const;
 };
 
-// Local. Of checked settings. InvalidArgument where there are more stages than blocks.
+// Local. Requires checked settings. INVALID_ARGUMENT if there are more stages than blocks; errors of
+// Settings::PipelineSchedule.
 absl::StatusOr<PipelinePlan> PlanPipeline(const Settings& settings, const comm::DeviceMesh& mesh,
                                           const models::BlockModel& model);
 

@@ -49,7 +49,7 @@ absl::StatusOr<int> CheckedRanks(Settings& settings, const comm::Launcher& launc
   return ranks;
 }
 
-// The ranks that differ along these axes, of which the mesh may lack some.
+// The ranks along these axes together, as far as the mesh has them.
 absl::StatusOr<comm::Communicator> RanksAlong(const comm::DeviceMesh& mesh, std::vector<std::string> axes,
                                               const std::string& name) {
   std::erase_if(axes, [&mesh](const std::string& axis) { return !mesh.Has(axis); });
@@ -65,7 +65,7 @@ void ReportStart(const Program& program, Run& run) {
   run.log.Info("\n\n" + comm::BulletBlock("CONFIG", program.config_block(run), run.environment.utf8));
 }
 
-// What a repetition must not take over: where the run has written, and what it went on from.
+// Flags that a repetition must not reuse are commented out: where the run wrote, and what it resumed from.
 std::string FlagFile(const std::string& program, const SettingsTable& table, int ranks) {
   return absl::StrCat("# ", program, " --flagfile=THIS_FILE repeats this run: ", ranks,
                       ranks == 1 ? " rank" : " ranks", ", revision ", Revision(), "\n",
@@ -73,7 +73,7 @@ std::string FlagFile(const std::string& program, const SettingsTable& table, int
                                       "save_model", "eval_only", "prepare_only", "dry_run"}));
 }
 
-// `ranks`: of the run, which a dry run has without starting them.
+// `ranks`: number of ranks of the run; a dry run plans them without starting them.
 absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::string& settings_line,
                        int ranks, comm::Session& session, int* stopped) {
   Settings& settings = program.settings;

@@ -9,9 +9,9 @@
 //                                  .run = [&](training::Run& run) { return Train(settings, run); }});
 //   }
 //
-// Parses the flags, starts itself on --nproc ranks where no launcher did, checks that all ranks have the same
-// flags, chooses the device of every rank, locks --checkpoint-dir, takes over the settings of the checkpoint
-// that --resume means, makes the mesh, and calls `run` on every rank.
+// Parses the flags, starts itself on --nproc ranks unless a launcher did, checks that all ranks have the same flags,
+// chooses each rank's device, locks --checkpoint-dir, adopts the settings of the checkpoint that --resume names,
+// creates the mesh, and calls `run` on every rank.
 #ifndef PLAIT_TOOLS_TRAINING_PROGRAM_H_
 #define PLAIT_TOOLS_TRAINING_PROGRAM_H_
 
@@ -34,26 +34,26 @@
 
 namespace plait::training {
 
-// What a run is made of, on each rank.
+// The context of a run, on each rank.
 struct Run {
   std::string program;  // "train_cnn"
   Settings& settings;
   const SettingsTable& table;
   std::string settings_line;   // "Namespace(batch_size=64, ...)"
-  std::string flag_file = {};  // the same as a file for --flagfile (SettingsTable::FlagFile)
+  std::string flag_file = {};  // contents of a file for --flagfile (SettingsTable::FlagFile)
   comm::Session& session;
   const comm::Communicator& world;
   comm::DeviceMesh mesh;
-  // The ranks that split a batch: those that differ along dp_replicate and dp_shard.
+  // The ranks that split a batch: along dp_replicate and dp_shard.
   comm::Communicator data;
-  // The ranks whose losses add up to that of a batch: also the stages of pp and the parts of sequences of cp.
+  // The ranks whose losses sum to the loss of a batch: along pp, dp_replicate, dp_shard and cp.
   comm::Communicator losses;
   at::Device device;  // where this rank computes
   base::Log log;
   Console& console;
   RunEnvironment environment;
   std::optional<parallel::Checkpoint> checkpoint;  // to resume from
-  int stopped = 0;                                 // by a signal or the job's end: what RunProgram returns
+  int stopped = 0;                                 // exit code if a signal or the job's end stopped the run; else 0
 };
 
 struct Program {
@@ -62,12 +62,13 @@ struct Program {
   std::vector<std::string> examples = {};
   Settings& settings;
   std::function<absl::Status(Run& run)> run;
-  // Prints what was started where, mesh and settings, and the lines of this block. Empty: prints nothing.
+  // Returns the entries of the CONFIG block, which is printed after ranks, device and mesh (startup_report.h). Empty:
+  // nothing is printed at startup.
   std::function<std::vector<std::pair<std::string, std::string>>(const Run& run)> config_block = {};
 };
 
-// The exit code: 0; 1: an error; 2: wrong flags; stopped, with a checkpoint to resume from: 130 by SIGINT, otherwise
-// (SIGTERM, SIGUSR1, the end of the job's time) 143.
+// Returns the exit code. 0: success; 1: an error; 2: invalid flags; 130: stopped by SIGINT, 143: stopped by SIGTERM,
+// SIGUSR1 or the end of the job's time, both with a checkpoint to resume from.
 int RunProgram(int argc, char** argv, const Program& program);
 
 }  // namespace plait::training

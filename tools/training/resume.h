@@ -1,4 +1,4 @@
-// The directory of checkpoints of a run: whether it may write there, and what it resumes from.
+// The checkpoint directory of a run: takes its lock and finds the checkpoint to resume from.
 //
 //   PLAIT_ASSIGN_OR_RETURN(CheckpointPlace place,
 //                          OpenCheckpointPlace("train_cnn", settings, table, world, job_id, say));
@@ -6,8 +6,8 @@
 //     PLAIT_RETURN_IF_ERROR(CompareFacts(*place.checkpoint, facts));
 //   }
 //
-// Checkpoints keep every setting that is not OnResume::kFree, and facts that the program finds in its data,
-// as texts named "setting.NAME". Collective; errors are the same on all ranks.
+// Checkpoints keep every setting that is not OnResume::kFree, and the task's facts, as texts named "setting.NAME".
+// Collective; errors are the same on all ranks.
 #ifndef PLAIT_TOOLS_TRAINING_RESUME_H_
 #define PLAIT_TOOLS_TRAINING_RESUME_H_
 
@@ -26,7 +26,7 @@
 
 namespace plait::training {
 
-// Samples of a micro-batch over all data-parallel ranks: a fact of every run.
+// Name of the fact that every run has: samples of a micro-batch over all data-parallel ranks.
 inline constexpr char kGlobalBatch[] = "batch_size_of_all_ranks";
 
 struct CheckpointPlace {
@@ -34,21 +34,21 @@ struct CheckpointPlace {
   std::optional<parallel::Checkpoint> checkpoint;  // to resume from
 };
 
-// Locks --checkpoint-dir, finds the checkpoint that --resume means, and takes over the settings of its run
-// (SettingsTable::Adopt; --global-batch-size too where no batch size is given). `say` gets lines for people.
-// AlreadyExists where the directory has complete checkpoints and the run would not resume, or where another
-// process writes there; NotFound where there is nothing to resume from, unless --resume=auto; DataLoss for
-// another program's checkpoint; InvalidArgument for one of another run.
+// Locks --checkpoint-dir, finds the checkpoint that --resume names, and adopts the settings of its run
+// (SettingsTable::Adopt; also --global-batch-size if no batch size is given). `say` gets messages for the log.
+// ALREADY_EXISTS if the directory has complete checkpoints and --resume is not given, or if another process holds the
+// lock; NOT_FOUND if there is nothing to resume from, unless --resume=auto; DATA_LOSS for a checkpoint of another
+// program; INVALID_ARGUMENT if a kSame setting differs.
 absl::StatusOr<CheckpointPlace> OpenCheckpointPlace(const std::string& program, Settings& settings,
                                                     SettingsTable& table, const comm::Communicator& world,
                                                     const std::string& job_id,
                                                     const std::function<void(const std::string&)>& say);
 
-// Local. InvalidArgument "checkpoint of another run: NAME is X there and Y here" for the first that differs.
-// Checkpoints of earlier versions may lack some.
+// Local. INVALID_ARGUMENT "FOLDER: checkpoint of another run: NAME is X there and Y here" for the first fact that
+// differs. Facts that the checkpoint lacks, as those of earlier versions may, are not compared.
 absl::Status CompareFacts(const parallel::Checkpoint& checkpoint, const NamedValues& facts);
 
-// Local. Adds program, settings and facts.
+// Local. Adds program, settings and facts to the state to be saved.
 void KeepSettings(const std::string& program, const NamedValues& kept, const NamedValues& facts,
                   parallel::CheckpointState& state);
 

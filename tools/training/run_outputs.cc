@@ -17,7 +17,7 @@
 namespace plait::training {
 namespace {
 
-// As the history names the trace: from its own folder.
+// Path of the trace relative to the history's directory.
 std::string RelativeTo(const std::string& file, const std::string& path) {
   return std::filesystem::path(path).lexically_relative(std::filesystem::path(file).parent_path()).string();
 }
@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<data::Plot>> PlotsOf(const data::HistoryTable& table,
   return plots;
 }
 
-// Without x where there is nothing to see.
+// Its `x` is empty if no draw has values.
 absl::StatusOr<data::HeatMap> HeatMapOf(const data::HistoryTable& table, const HistoryPlots& wanted,
                                         const data::TableMetric& metric, const std::string& stamp) {
   const std::string& name = metric.name;
@@ -86,7 +86,7 @@ absl::StatusOr<data::HeatMap> HeatMapOf(const data::HistoryTable& table, const H
   return map;
 }
 
-// How many were drawn.
+// Returns the number of heat maps drawn.
 absl::StatusOr<int> DrawHeatMaps(const data::HistoryTable& table, const HistoryPlots& wanted,
                                  const OutputFolder& folder) {
   int drawn = 0;

@@ -1,4 +1,4 @@
-// The files of a run: its folder, history, trace and plots. What is recorded in them is the program's.
+// The files of a run: output directory, history, trace and plots. The program decides what it records in them.
 //
 //   PLAIT_ASSIGN_OR_RETURN(RunOutputs run, RunOutputs::Open({.program = "train_gpt",
 //                                                            .outputs = config.outputs,
@@ -33,8 +33,8 @@ struct OutputFolder {
   std::string stamp;  // "2024-07-17-073537", local time at rank 0
 };
 
-// Collective. `outputs`, as --outputs has it; empty: outputs/PROGRAM/STAMP where the user is. Made by rank 0.
-// An error, the same on all ranks, where it is not writable.
+// Collective. Rank 0 creates the directory `outputs` (--outputs); empty: outputs/PROGRAM/STAMP in the user's working
+// directory. An error, the same on all ranks, if it is not writable.
 absl::StatusOr<OutputFolder> OpenOutputFolder(const std::string& program, const std::string& outputs,
                                               const comm::Communicator& world);
 
@@ -43,36 +43,36 @@ using Recorded = rank_history::RankColumn;
 struct RunOutputsOptions {
   std::string program;       // "train_gpt"
   std::string outputs = {};  // folder; empty: outputs/PROGRAM/STAMP
-  bool folder = true;        // false: the history alone, and no folder
+  bool folder = true;        // false: only the history is written, and no directory is created
   std::string history = {};  // file; empty: history_name in the folder
   std::string history_name = "history.h5";
   bool trace = false;  // trace.json in the folder
   std::vector<Recorded> metrics = {};
   int gather_every = 10;            // steps per gathering of the history
-  std::int64_t resumed_draws = -1;  // >= 0: a history that is there is gone on with after so many draws
+  std::int64_t resumed_draws = -1;  // >= 0: an existing history is continued after this many draws
   rank_history::Exports exports = {};
 };
 
-// Curves of the history, a plot for each entry of `plots` that has values; heat maps of vectors.
+// Which plots to draw: curves of scalars, one plot for each entry of `plots` that has values, and heat maps of vectors.
 struct HistoryPlots {
   struct Plot {
-    std::string name;                       // of its files
-    std::vector<std::string> metrics = {};  // empty: the one of the plot's name
+    std::string name;                       // of the plot and its files
+    std::vector<std::string> metrics = {};  // empty: the metric named `name`
     std::string y_label = {};               // empty: the name
   };
-  std::string x;                 // the metric along the x axis: "step"
-  std::string title = "train/";  // in front of each name
-  bool robust = true;            // as data::Plot has it
-  bool skips_nan = false;        // for metrics that only some steps have
+  std::string x;                 // metric on the x axis: "step"
+  std::string title = "train/";  // prefix of the titles
+  bool robust = true;            // as in data::Plot
+  bool skips_nan = false;        // omits draws that are NaN, for metrics that only some steps have
   std::vector<Plot> plots = {};
-  // Names of vector metrics, entries over x; those that the history does not have are left out.
+  // Names of vector metrics, drawn as entry over x; those that the history lacks are skipped.
   std::vector<std::string> heat_maps = {};
 };
 
 class RunOutputs {
  public:
-  // Collective. Errors are the same on all ranks: a folder that takes no files, a history that is there
-  // already.
+  // Collective. Errors are the same on all ranks: a directory or file that is not writable; ALREADY_EXISTS if there is
+  // a history at that path and resumed_draws is negative.
   static absl::StatusOr<RunOutputs> Open(const RunOutputsOptions& options, data::RunFacts facts,
                                          const comm::Communicator& world);
 
@@ -80,12 +80,12 @@ class RunOutputs {
   const rank_history::RankHistory& history() const { return *history_; }
   rank_history::RankTrace& trace() { return *trace_; }
 
-  // Collective. The files are complete then.
+  // Collective. Completes the history and writes the trace.
   absl::Status Close();
 
-  // Rank 0. Plots in the terminal, and as text, SVG and PNG in the folder; heat maps in the folder only. Where
-  // they cannot be drawn (without gnuplot, say) it says so and goes on. Holds one heat map's numbers at a time.
-  // `print` takes those for the terminal, whole.
+  // Call on rank 0, after Close. Draws the plots in the terminal through `print`, one call per plot, and as text, SVG
+  // and PNG in the output directory; heat maps in the directory only. If plots cannot be drawn, for example without
+  // gnuplot, logs a warning. Holds one heat map in memory at a time.
   using Print = std::function<void(const std::string& text)>;
   void Draw(const HistoryPlots& plots, const base::Log& log, const Print& print) const;
 

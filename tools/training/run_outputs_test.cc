@@ -1,4 +1,4 @@
-// Where files are, what is gone on with, and the same errors on all ranks.
+// Paths of the files, resumed histories, plots, and errors that are the same on all ranks.
 #include "tools/training/run_outputs.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 namespace plait::training {
 namespace {
 
-// For plots in the terminal.
+// Discards the plots for the terminal.
 const RunOutputs::Print kNowhere = [](const std::string&) {};
 
 namespace fs = std::filesystem;
@@ -103,7 +103,7 @@ TEST(RunOutputs, AResumedRunGoesOnWithItsHistory) {
     EXPECT_THAT(*data::HistoryTable::Open(second.history_path())->Column("step"),
                 ElementsAre(0, 1, 2, 3, 40));
   }
-  // Without a file of that name there is nothing to go on with.
+  // There is no file of that name to continue.
   options.history = folder + "/other.h5";
   RunOutputs third = *RunOutputs::Open(options, {}, World());
   EXPECT_EQ(third.history().draws(), 0);

@@ -296,7 +296,8 @@ absl::Status Settings::CheckLayers(const std::vector<comm::MeshAxis>& axes, cons
   return lp.Solves(RanksAlong(axes, "lp")) ? lp.Check(blocks, flag) : absl::OkStatus();
 }
 
-// Ranks that have other parts of a state would measure other residuals, and not always stop alike.
+// Along cp, and tp with sequence parallelism, ranks hold different parts of a state: their residual norms would differ,
+// and they might stop after different numbers of iterations.
 absl::Status Settings::CheckLayerParallel(const std::vector<comm::MeshAxis>& axes) const {
   const int ranks = RanksAlong(axes, "lp");
   if (!lp.Solves(ranks)) return absl::OkStatus();

@@ -1,4 +1,4 @@
-// Settings of a training program: members of a struct, each bound once to its flag.
+// Settings of a training program: a struct whose members are each bound to a flag.
 //
 //   struct CnnSettings final : training::Settings {
 //     double gamma = 0.7;
@@ -7,6 +7,7 @@
 //       table.Add("gamma", &gamma, "factor of the learning rate per epoch", OnResume::kAdopt);
 //       BindFiles(table, "epochs");  // and other groups that all programs share
 //     }
+//     absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override { return CheckShared(axes); }
 //   };
 //
 // Local.
@@ -51,7 +52,7 @@ struct Settings {
   bool sequence_parallel = false;
   std::string context_attention = "ring";
   bool reshard_after_forward = true, prefetch = true, reduce_each_micro_batch = false;
-  // Of micro-batches (gradient_accumulation_steps) over the stages of pp; chunks as in parallel::ScheduleOptions.
+  // Order of the micro-batches (gradient_accumulation_steps) on the stages of pp; chunks: stages per rank of pp.
   std::string pipeline_schedule = "1f1b";
   int pipeline_chunks = 0;
   LayerParallelSettings lp;  // of programs that have the axis lp
@@ -63,80 +64,86 @@ struct Settings {
 
   int nproc = 0, threads = 1;
   std::string device = "auto";
-  double timeout = 600;
-  double grace = 600;
+  double timeout = 600;  // seconds
+  double grace = 600;    // seconds
 
   std::string outputs, history, checkpoint_dir, resume;
-  std::string history_name = "history.h5";  // of the program; in --outputs, where --history is empty
+  std::string history_name = "history.h5";  // file in --outputs if --history is empty
   bool plots = true, trace = false;
   bool eval_only = false;
   std::int64_t checkpoint_interval = 0;
   int keep_last = 2;
 
-  // Every flag of the program.
+  // Adds every flag of the program to `table`.
   virtual void Bind(SettingsTable& table) = 0;
-  // After parsing: sets others where a flag, such as --preset, stands for them (SettingsTable::SetDefault).
+  // Called after parsing. Sets the defaults that a flag such as --preset implies (SettingsTable::SetDefault).
   virtual absl::Status ChooseDefaults(SettingsTable&) { return absl::OkStatus(); }
-  // After parsing, and again after a checkpoint's values were taken over: settings that follow from others.
+  // Called after parsing, and again after a checkpoint's values were adopted. Derives settings from others.
   virtual void Complete(const std::vector<comm::MeshAxis>&) {}
-  // An error where `folder`, given with --resume, holds what only another version of the program reads.
+  // Called on rank 0 if `folder`, given with --resume, has no checkpoint: an error if it holds files that only another
+  // version of the program reads.
   virtual absl::Status CheckResume(const std::string&) const { return absl::OkStatus(); }
-  // InvalidArgument, one line with the flag's name, for what cannot work on a mesh of these axes.
+  // INVALID_ARGUMENT, one line naming the flag, for settings that cannot work on a mesh with these axes.
   virtual absl::Status Check(const std::vector<comm::MeshAxis>& axes) const = 0;
-  // Of the model that checked settings make, as far as data do not decide: what a checkpoint must be able to hold whose run
-  // had them.
+  // Sizes of the model, as far as the settings alone determine them. A checkpoint to resume from that holds less is
+  // rejected.
   virtual models::ModelSizes Sizes() const { return {}; }
-  // Axes that the mesh has besides dp_replicate and dp_shard (training::MeshOptions).
+  // Axes that the program supports besides dp_replicate and dp_shard (training::MeshOptions).
   virtual std::vector<std::string> mesh_axes() const { return {}; }
-  // That has all ranks where --mesh is not given (training::MeshOptions).
+  // The axis that gets all ranks if --mesh is not given (training::MeshOptions).
   virtual std::string default_axis() const { return ""; }
-  // Whether the solver's steps are the blocks of the model; else a block solves within it, as a recurrent net does.
+  // Whether the model's blocks are the steps of the layer-parallel solver; if not, the solver runs within a block, as
+  // over the time steps of a recurrent network.
   virtual bool blocks_are_steps() const { return true; }
-  // Types besides float32 and float64.
+  // Values of --dtype besides float32 and float64.
   virtual std::vector<std::string> narrow_types() const { return {"bfloat16"}; }
-  // Whether the model begins with values from a file, which --eval-only can take in place of a checkpoint's.
+  // Whether the model's initial values come from a file. --eval-only then needs no checkpoint.
   virtual bool has_initial_model() const { return false; }
-  // Whether one rank suffices, unless more are asked for.
+  // Whether the program starts one rank by default, rather than one per GPU or core.
   virtual bool runs_on_one_rank() const { return false; }
 
-  // Of masters, and of parameters and activations in computation.
+  // Type of master parameters and optimizer state; type of parameters and activations during computation.
   at::ScalarType master_type() const;
   virtual at::ScalarType compute_type() const;
-  parallel::Strategy parsed_strategy() const;          // of checked settings
-  context_parallel::ContextKind context_kind() const;  // of checked settings
+  parallel::Strategy parsed_strategy() const;          // requires checked settings
+  context_parallel::ContextKind context_kind() const;  // requires checked settings
   parallel::StateStoreOptions state_offload() const;
-  device::DeviceRequest device_request() const;  // of checked settings
-  // Memory that this host has for all its ranks, of which this one computes on `device`.
+  device::DeviceRequest device_request() const;  // requires checked settings
+  // Memory available to all `ranks_on_host` ranks of this host together: --memory-limit for each, else the host's
+  // memory, or free memory of this rank's GPU times the ranks.
   parallel::NodeMemory memory(int ranks_on_host, at::Device device) const;
-  // Ranks to start where neither a launcher, --nproc nor --mesh says how many: one per GPU, or one per core.
+  // Number of ranks to start if no launcher, --nproc or --mesh determines it: one per GPU, else one per core.
   int DefaultRanks() const;
   // Samples of a micro-batch over all data ranks.
   std::int64_t GlobalBatch(int data_ranks) const;
   // Samples of a step over all data ranks.
   std::int64_t StepSamples(int data_ranks) const;
-  // Equal parts of these that each are a micro-batch of one rank; 0: not --reproducible.
+  // With --reproducible, the number of equal parts of a step's samples, each a micro-batch of one rank; else 0.
   int leaves() const { return reproducible ? reproducible_leaves : 0; }
-  // Of a step, on each data rank; and the samples of one there, at most.
+  // Micro-batches of a step on each data rank, and the largest number of samples in one of them.
   int MicroBatches(int data_ranks) const;
   std::int64_t SamplesPerRank(int data_ranks) const;
-  // What each rank of pp does in a step. Errors begin with the flag.
+  // The actions of each rank of pp in a step. INVALID_ARGUMENT, naming the flag, for settings that make no schedule.
   absl::StatusOr<parallel::Schedule> PipelineSchedule(int pipeline_ranks, int data_ranks) const;
-  int expert_ranks() const;  // along ep; of checked settings
-  // The mesh on so many ranks. Errors of the strategy and of MeshOf.
+  int expert_ranks() const;  // along ep; 1 if --mesh does not name it
+  // The mesh of --mesh on `ranks` ranks. INVALID_ARGUMENT for an unknown strategy; errors of MeshOf.
   absl::StatusOr<std::vector<comm::MeshAxis>> Axes(int ranks) const;
 
  protected:
-  // Groups of flags. `samples`: what a batch consists of.
+  // Groups of flags. `samples` and `draws` are words for help texts: what a batch consists of ("sequences"), and what
+  // adds a row to the history ("steps").
   void BindBatch(SettingsTable& table, const std::string& samples);
   void BindParallel(SettingsTable& table);  // ranks, sharding, arithmetic and memory
   void BindFiles(SettingsTable& table, const std::string& draws);
-  // For models whose samples have `tokens` tokens, as `flag` says: whether --sequence-parallel can split them.
+  // INVALID_ARGUMENT if --sequence-parallel cannot split samples of `tokens` tokens over tp; `flag` is the flag that
+  // determines `tokens`, for the message.
   absl::Status CheckTokens(const std::vector<comm::MeshAxis>& axes, const std::string& flag,
                            std::int64_t tokens) const;
-  // Where blocks are the steps of the solver: their number, as `flag` says it, against levels and factors.
+  // INVALID_ARGUMENT if the layer-parallel solver cannot coarsen `blocks` steps as the --lp-... flags say. `flag` is
+  // the flag that determines `blocks`.
   absl::Status CheckLayers(const std::vector<comm::MeshAxis>& axes, const std::string& flag,
                            std::int64_t blocks) const;
-  // Of the members above.
+  // Checks the members of this struct, for Check().
   absl::Status CheckShared(const std::vector<comm::MeshAxis>& axes) const;
 
  private:
@@ -144,15 +151,16 @@ struct Settings {
   absl::Status CheckLayerParallel(const std::vector<comm::MeshAxis>& axes) const;
 };
 
-// InvalidArgument "--FLAG=VALUE: ...", for Check().
+// INVALID_ARGUMENT "--FLAG=VALUE: ..." if the value is out of range; for Check().
 absl::Status AtLeast(const char* flag, double value, double least);
 absl::Status Positive(const char* flag, double value);
 absl::Status Between(const char* flag, double value, double low, double high);  // both included
 absl::Status Fraction(const char* flag, double value);                          // 0 to below 1
 absl::Status OneOf(const char* flag, const std::string& value, const std::vector<std::string>& choices);
 
+// Ranks that split a batch: along dp_replicate and dp_shard.
 int DataRanks(const std::vector<comm::MeshAxis>& axes);
-// 1 where they do not have it.
+// Size of the axis; 1 if the mesh does not have it.
 int RanksAlong(const std::vector<comm::MeshAxis>& axes, const std::string& name);
 
 }  // namespace plait::training

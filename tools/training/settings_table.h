@@ -1,4 +1,4 @@
-// Flags of a program, each bound once to a variable, in the groups of its help.
+// The flags of a program, each bound to a variable, in groups for --help.
 //
 //   SettingsTable table;
 //   table.Group("Training");
@@ -18,41 +18,41 @@
 
 namespace plait::training {
 
-// What a resumed run does where the checkpoint's run had another value. Where the flag is not given, kSame
-// and kAdopt take the checkpoint's.
+// What a resumed run does if a flag is given with another value than in the checkpoint. If the flag is not given, kSame
+// and kAdopt take the checkpoint's value.
 enum class OnResume {
-  kSame,   // it shapes the model, its arithmetic or the order of the data: an error
-  kAdopt,  // goes on with the new value, and says so
-  kFree,   // goes on: places, ranks, memory, what is printed
+  kSame,   // INVALID_ARGUMENT: the flag shapes the model, its arithmetic or the order of the data
+  kAdopt,  // uses the new value and prints the change
+  kFree,   // uses the new value; not kept in checkpoints: directories, ranks, memory, what is printed
 };
 
 using NamedValues = std::map<std::string, std::string>;
 
 class SettingsTable {
  public:
-  // Flags that are added from now on belong to this group of the help.
+  // Starts a group of --help: flags added from now on belong to it. Must be called before Add.
   void Group(const std::string& title);
-  // `value` outlives the table; what it is now is the default. `old_name`: still accepted.
+  // `value` must outlive the table; its present value is the default. `old_name` is accepted as an alias.
   void Add(const std::string& name, base::BoundFlag::Value value, const std::string& help,
            OnResume on_resume = OnResume::kFree, const std::string& old_name = "");
 
-  // Refers to the table.
+  // The result refers to the table, which must outlive it.
   base::ToolUsage Usage(const std::string& program, const std::string& summary,
                         const std::vector<std::string>& examples);
-  // InvalidArgument "--NAME=TEXT: expected ..."; nothing where the user gave the flag.
+  // Sets the flag from text unless the user gave it. INVALID_ARGUMENT "--NAME=TEXT: expected ...".
   absl::Status SetDefault(const std::string& name, const std::string& text);
   // Whether the user gave the flag.
   bool Given(const std::string& name) const;
-  // Lines of a flag file (base/flags.h): flags that the user gave or that differ from their defaults. `places` are
-  // commented out.
+  // Lines of a flag file (base/flags.h): all flags that the user gave or that differ from their defaults. Flags named
+  // in `places` are commented out.
   std::string FlagFile(const std::vector<std::string>& places) const;
   // All values by name.
   NamedValues Values() const;
-  // Those that a checkpoint keeps: all but kFree.
+  // The values that a checkpoint keeps: all but kFree.
   NamedValues Kept() const;
-  // Takes over what a checkpoint has kept, for flags that were not given. InvalidArgument "NAME is X there
-  // and Y here" for the first given kSame one that differs. `changes`: "NAME X -> Y" of given kAdopt ones.
-  // Names that `kept` lacks stay as they are.
+  // Sets flags that were not given to the values `kept` by a checkpoint; flags that `kept` lacks are unchanged. Appends
+  // "NAME X -> Y" to `changes` for each kAdopt flag given with another value. INVALID_ARGUMENT "NAME is X there and Y
+  // here" for the first kSame flag given with another value.
   absl::Status Adopt(const NamedValues& kept, std::vector<std::string>* changes);
 
  private:

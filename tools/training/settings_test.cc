@@ -1,4 +1,4 @@
-// What a checkpoint keeps of settings, and what a resumed run does with it; flags of the optimizer.
+// Which settings a checkpoint keeps, and what a resumed run does with them; flags of the optimizer.
 #include "tools/training/settings.h"
 
 #include <gtest/gtest.h>

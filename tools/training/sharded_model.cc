@@ -80,8 +80,8 @@ std::vector<models::ParameterUnit> EngineUnits(const std::vector<parallel::RankU
   return result;
 }
 
-// Memory for the parameters of a unit that are not in a part of it, for as long as the unit is drawn: every
-// parameter then has the values that it has where the unit is whole.
+// Materializes, while a unit is initialized, the parameters that this rank's part of the unit lacks: the others then
+// draw the same values as in the whole unit.
 class MemoryForTheRest {
  public:
   MemoryForTheRest(const models::ParameterUnit& whole, const models::ParameterUnit& part) {
@@ -104,8 +104,8 @@ class MemoryForTheRest {
   std::vector<std::pair<at::Tensor, at::Tensor>> rest_;
 };
 
-// A block of the model that is run in another way: by a layer-parallel solver, or with activation checkpoints. Calls that
-// are taken together go to the model's own blocks: no call of them is recorded, so that there are no activations to keep.
+// Wraps a block of the model that a layer-parallel solver or activation checkpointing runs. ForwardMany calls the
+// model's own blocks directly: autograd does not record these calls, so that there are no activations to checkpoint.
 class RunnerBlock final : public models::Block, public models::StackableBlock {
  public:
   RunnerBlock(std::size_t index, models::BlockRunner run, const models::BlockModel& model)
@@ -134,7 +134,7 @@ class RunnerBlock final : public models::Block, public models::StackableBlock {
   const models::BlockModel& model_;
 };
 
-// Parameters of root units that blocks use: those of several steps.
+// Parameters of root units that blocks use: shared by the solver's steps.
 mgrit::LayerParallel::TiedParameters TiedIn(const models::BlockModel& model) {
   std::set<const at::TensorImpl*> of_blocks;
   for (const auto& block : model.blocks()) {
@@ -160,12 +160,12 @@ absl::StatusOr<parallel::CheckpointPolicy> PolicyOf(const Settings& settings,
       absl::StrReplaceAll(settings.activation_checkpointing, {{"every-", "every="}}), names);
 }
 
-// Nothing is written where nothing has memory.
+// A dry run on the meta device writes no files.
 parallel::StateStoreOptions StateOffload(const Settings& settings, at::Device device) {
   return device.is_meta() ? parallel::StateStoreOptions{} : settings.state_offload();
 }
 
-// By unit, so that a rank that has some of the units draws what one with all would.
+// A seed per unit, so that a rank with some of the units draws the same values as a rank with all.
 void SeedParameters(std::uint64_t seed, const std::string& unit) {
   at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
   generator.set_current_seed(base::DeriveSeed(seed, "parameters/" + unit));
@@ -180,7 +180,7 @@ at::Tensor CopyTo(at::Device device, const at::Tensor& tensor) {
 
 bool IsFinite(const at::Tensor& tensor) { return at::isfinite(tensor).all().item<bool>(); }
 
-// The first parameter of the shard with such values; empty: none.
+// Name of the first parameter of the shard with a NaN or an infinity; empty: none.
 std::string NonFiniteName(const parallel::Shard& shard, const at::Tensor& values) {
   if (!values.defined()) return "";
   for (const parallel::FlatSlice& slice : shard.layout->Slices(shard.rank)) {
@@ -209,13 +209,13 @@ absl::Status SplitOverTensorAxis(const Settings& settings, const comm::DeviceMes
       "--mesh");
 }
 
-// Null: it has none.
+// Null if the model has no experts.
 moe::ExpertModel* WithExperts(const TrainedModel& trained) {
   auto* const model = dynamic_cast<moe::ExpertModel*>(trained.model);
   return model == nullptr || model->moe_layers().empty() ? nullptr : model;
 }
 
-// The mesh of parameters: cp is a part of the data axes, and experts have axes of their own.
+// The mesh over which parameters are sharded: cp is folded into a data axis, and experts have axes of their own.
 absl::StatusOr<comm::DeviceMesh> ParameterMesh(const Settings& settings, const comm::DeviceMesh& mesh,
                                                const TrainedModel& trained) {
   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh data_mesh,
@@ -329,7 +329,8 @@ absl::Status ShardedModel::Assemble(const Settings& settings) {
   for (std::size_t i = 0; trained_.run_block && i < blocks.size(); ++i) {
     blocks[i] = std::make_shared<RunnerBlock>(i, trained_.run_block, *trained_.model);
   }
-  // A solver keeps activations, or not, by itself: it differentiates each step on its own, and often.
+  // A solver checkpoints activations itself (LayerParallelOptions::recomputes), as it differentiates each step
+  // separately and several times.
   const parallel::CheckpointPolicy around =
       layer_parallel_ == nullptr ? policy : parallel::CheckpointPolicy();
   forward_ = [around, blocks](std::size_t block, const models::BlockState& input,

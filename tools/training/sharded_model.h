@@ -1,4 +1,4 @@
-// A model in the sharding engine with its optimizer: the one place where training programs call the engine.
+// A model in the sharding engine, with its optimizer and pipeline. Training programs use the engine through this class.
 //
 //   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<ShardedModel> sharded,
 //                          ShardedModel::Create(settings, mesh, device, trained));
@@ -7,10 +7,11 @@
 //   sharded->Step({.clip_norm = 1});
 //   models::LossSum loss = sharded->Loss(batch);                          // evaluation
 //
-// The model begins on the meta device, so that no rank ever has more than its shards and one unit. Initial
-// values are those of the seed for any mesh: each unit is drawn from a seed of its own, and a stage of a pipeline
-// draws a root unit whole and keeps its part. Ranks along lp hold the same root parameters, and those of their own
-// blocks where blocks are the solver's steps, else all; they compute the same gradients, bitwise. Collective unless said otherwise.
+// The model starts on the meta device, so that a rank never holds more than its shards and one unsharded unit while it
+// is initialized. Initial values depend on the seed alone, not on the mesh: each unit is drawn from its own seed, and
+// a pipeline stage draws a whole root unit and keeps its part. Ranks along lp replicate the root parameters; if blocks
+// are the solver's steps, each holds its own blocks only, else all blocks. Their gradients of replicated parameters are
+// bitwise identical. Members are collective unless marked local; accessors are local.
 #ifndef PLAIT_TOOLS_TRAINING_SHARDED_MODEL_H_
 #define PLAIT_TOOLS_TRAINING_SHARDED_MODEL_H_
 
@@ -42,12 +43,13 @@
 
 namespace plait::training {
 
-// A recurrent network's coarse steps hold their gates over some steps: what --lp-auto may change beside the solver.
+// Coarse steps of a recurrent network reuse gates over `hold` steps (gru::GruStepOptions::coarse_hold). --lp-auto tunes
+// this together with the solver.
 struct CoarseHold {
-  std::vector<int> choices = {};
-  // -1: what the flags say. From the next pass on.
+  std::vector<int> choices = {};  // values to try
+  // Sets the hold, from the next pass on; -1: the value of the flags.
   std::function<void(int hold)> set = {};
-  // TensorStep::Evaluations with that hold; empty: 1.
+  // TensorStep::Evaluations for that hold; empty: always 1.
   std::function<std::int64_t(const mgrit::StepInterval& interval, int hold)> evaluations = {};
 };
 
@@ -56,90 +58,97 @@ struct TrainedModel {
   models::BlockModel* model = nullptr;  // outlives the training
   parallel::ShardedOptimizerOptions optimizer = {};
   double clip_norm = 0;     // 0: no clipping
-  bool decays_all = false;  // weight decay acts on every parameter
-  // Of parallel::AddTimeTikhonov, over the model's blocks, which are equal; 0: none.
+  bool decays_all = false;  // weight decay acts on every parameter, biases and norms included
+  // Factor of parallel::AddTimeTikhonov over the model's blocks, which must have equal shapes; 0: off.
   double time_tikhonov = 0;
-  // Sets the values of units()[unit], which have memory then. Empty: the model's ResetParameters.
+  // Sets the initial values of units()[unit], whose parameters are materialized. Empty: the model's ResetParameters.
   std::function<absl::Status(std::size_t unit)> initialize = {};
-  // Runs a block with its parameters unsharded. Empty: Block::Forward.
+  // Runs a block, whose parameters are unsharded during the call. Empty: Block::Forward.
   models::BlockRunner run_block = {};
-  // That run_block solves with. Empty: none.
+  // The solver that run_block uses. Empty: none.
   std::function<mgrit::LayerParallel*()> solver = {};
   CoarseHold coarse_hold = {};
-  // For the memory plan where no dry run makes it (dry_run.h); no plan is made where the first is negative.
+  // Activation memory for the memory plan of programs without a dry run (dry_run.h). Negative: no memory plan.
   std::int64_t activation_bytes_per_sample = -1;
   std::int64_t fixed_activation_bytes = 0;  // for any micro-batch
   std::int64_t evaluation_bytes = 0;
   std::int64_t attention_heads = 0;   // 0: sequences may not be split (cp)
-  std::int64_t tokens_of_sample = 0;  // that the model makes of an image; 0: inputs are tokens
+  std::int64_t tokens_of_sample = 0;  // tokens that the model makes of an image; 0: inputs are tokens
 };
 
-// Collective. Splits the layers of a model on the meta device over tp, if the mesh has it, and spreads its experts over ep:
-// before anything else is done with the model. Errors of tensor_parallel::Parallelize and moe::DistributeExperts;
-// InvalidArgument for heads that cp cannot split, and for --reproducible with experts.
+// Collective. Splits the layers of a model on the meta device over tp and distributes its experts over ep, as far as
+// the mesh has these axes. Must precede any other use of the model. Errors of tensor_parallel::Parallelize and
+// moe::DistributeExperts. UNIMPLEMENTED if the mesh has cp and the model no sequences, or tp and layers that cannot be
+// split. INVALID_ARGUMENT if Ulysses cannot divide the heads, if ep > 1 and the model has no experts, or for experts
+// together with --reproducible or a layer-parallel solver.
 absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh, const TrainedModel& trained);
 
-// Local. What the memory plan of this rank follows from; of checked settings. Errors of PlanPipeline.
+// Local. The input of parallel::PlanMemory for this rank. Requires checked settings. Errors of PlanPipeline.
 absl::StatusOr<parallel::MemoryPlanRequest> MemoryRequest(const Settings& settings,
                                                           const comm::DeviceMesh& mesh, at::Device device,
                                                           const TrainedModel& trained);
 
 class ShardedModel {
  public:
-  // Errors of the engine, of --activation-checkpointing and of `initialize`, the same on all ranks.
+  // Errors, the same on all ranks, of the engine, the optimizer, --activation-checkpointing and `initialize`;
+  // INVALID_ARGUMENT for --reproducible on a device other than CPU.
   static absl::StatusOr<std::unique_ptr<ShardedModel>> Create(const Settings& settings,
                                                               const comm::DeviceMesh& mesh, at::Device device,
                                                               const TrainedModel& trained);
   ShardedModel(const ShardedModel&) = delete;
   ShardedModel& operator=(const ShardedModel&) = delete;
 
-  // The batch on the model's device, its targets counted: without waiting for the device, through pinned
-  // memory. On CPU, and where it is there already, the batch itself. With cp this rank's part of it. Local.
+  // Local. Copies the batch to the model's device through pinned memory, without synchronizing with the device; valid
+  // targets are counted on the host first. Returns the batch itself if it is on the device already. With cp, this
+  // rank's part of the sequences.
   models::Batch OnDevice(const models::Batch& whole) const;
-  // Forward and backward passes of a step's micro-batches (Settings::MicroBatches), which are on the model's device.
-  // Not `final`: they will be run once more, and running statistics wait for that.
+  // Runs forward and backward passes of a step's micro-batches (Settings::MicroBatches), which must be on the model's
+  // device. `final` is false if the same micro-batches will be run again: running statistics are not updated then.
   parallel::PipelineStep RunMicroBatches(const parallel::NextMicroBatch& next, bool final = true) {
     return pipeline_->Run(next, final);
   }
 
-  // Forward alone, without autograd; the batch may be on the host. With stages the last one has the loss, the
+  // Forward pass without autograd; the batch may be on the host. In a pipeline the last stage returns the loss, the
   // others a zero sum and count.
   models::LossSum Loss(const models::Batch& batch) { return pipeline_->Loss(OnDevice(batch)); }
-  // The same for the output; with stages the last one has it, elsewhere it is undefined. With cp every rank computes
+  // Returns the model's output; an undefined tensor on all pipeline stages but the last. With cp every rank computes
   // whole sequences.
   at::Tensor Output(const models::Batch& batch) { return pipeline_->Output(CopyToDevice(batch)); }
-  // Calls `forward` with root units unsharded and a runner for blocks: for passes of another kind. On one stage only;
-  // with cp every rank passes whole sequences.
+  // Calls `forward` with root units unsharded and a runner for blocks, for other forward passes such as generation.
+  // Requires has_all_blocks(). With cp every rank passes whole sequences.
   void Forward(const std::function<void(const models::BlockRunner& run)>& forward);
   int stages() const { return static_cast<int>(pipeline_->stages().size()); }
-  // Neither pipeline stages nor a layer-parallel solver have spread them over ranks.
+  // Whether this rank can run every block: neither pipeline stages nor a layer-parallel solver distribute them.
   bool has_all_blocks() const { return stages() == 1 && layer_parallel_ == nullptr; }
-  // Of the model's blocks, or within them (TrainedModel::solver); null where there is none.
+  // The layer-parallel solver over the model's blocks, or within a block (TrainedModel::solver); null if none.
   mgrit::LayerParallel* solver();
   parallel::DataParallel& engine() { return *engine_; }
   const TrainedModel& trained() const { return trained_; }
   const comm::DeviceMesh& mesh() const { return mesh_; }
   at::Device device() const { return device_; }
 
-  // By the tag of the engine's collectives: "transformer.h.3", or the parameter that is a buffer of its own. Local.
+  // Local. Names of the units, indexed by the tag of the engine's collectives: "transformer.h.3", or the name of a
+  // parameter that has a buffer of its own.
   std::vector<std::string> UnitNames() const;
 
+  // Adds the time regularisation, if any, and takes the optimizer's step.
   parallel::StepResult Step(const parallel::StepOptions& options);
-  // Before the program ends, also after an error.
+  // Must be called before the program ends, also after an error.
   void WaitForParameters() { engine_->WaitForParameters(); }
   parallel::ShardedOptimizer& optimizer() { return *optimizer_; }
   models::BlockModel& model() { return *trained_.model; }
 
-  // Errors of --offload that no step has told, agreed on.
+  // The first error of --offload not yet reported by a step, the same on all ranks.
   absl::Status status() const;
-  // Every parameter in compute dtype on rank 0, in the host's memory, whatever axes split or stage the model;
-  // elsewhere nothing. Each part is broadcast: for saving a model at the end.
+  // On rank 0 all parameters, unsharded, in compute dtype and in host memory, by name; empty on other ranks. Parts held
+  // along pp, lp and tp are broadcast one by one: meant for saving the model once. Experts distributed over ep are not
+  // collected.
   std::map<std::string, at::Tensor> WholeParameters();
-  // "parameter NAME" or "gradient of NAME" of the first one of this rank's shards that has a NaN or infinity;
-  // empty: none. A router that had such logits is named first. Local.
+  // Local. "parameter NAME" or "gradient of NAME" of the first tensor in this rank's shards with a NaN or an infinity;
+  // empty if there is none. A router with non-finite logits is reported first.
   std::string FirstNonFinite() const;
 
-  // What this rank adds to a checkpoint; valid until the next step.
+  // This rank's parts of parameters and optimizer state for a checkpoint; valid until the next step.
   absl::StatusOr<std::vector<parallel::TensorPiece>> Pieces() const;
   absl::Status Restore(parallel::Checkpoint& checkpoint);
 

@@ -1,5 +1,5 @@
-// A model whose blocks are the steps of a layer-parallel solver, on a device: relaxation takes blocks together, and work is
-// timed on the device. (The device's memory is the host's: sharded_model_test.cc.)
+// A model whose blocks are the steps of a layer-parallel solver, on a device: relaxation batches blocks, and work is
+// timed on the device. (A test device in host memory: sharded_model_test.cc.)
 #include <ATen/Context.h>
 #include <ATen/ops/randint.h>
 #include <ATen/record_function.h>
@@ -94,7 +94,7 @@ class Subject {
   std::unique_ptr<ShardedModel> sharded_;
 };
 
-// Calls of an operator while it lives.
+// Counts calls of an operator while it lives.
 class CallsOf {
  public:
   explicit CallsOf(const std::string& name) {

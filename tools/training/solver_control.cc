@@ -13,7 +13,7 @@
 namespace plait::training {
 namespace {
 
-// Counted steps with the flags' own solver, behind which the advice is given.
+// Counted steps with the flags' own solver before the advice is printed.
 constexpr std::size_t kStepsBeforeAdvice = 5;
 
 }  // namespace

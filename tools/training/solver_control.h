@@ -1,21 +1,21 @@
 // The layer-parallel solver in a training loop: its columns of the history, and the control of its bias.
 //
 //   forward_iterations, backward_iterations   of the step's last solves
-//   forward_residual, backward_residual       that the last iteration began with; NaN: none was taken
-//   evaluations                               of blocks by this rank since the record before, of all levels, forward
-//                                             and adjoint, all micro-batches and what measures the bias
-//   fine_evaluations                          of them, those on the finest level
-//   diverged_solves                           so far, which were done again serially
-//   gradient_bias                             |gradient - exact gradient| / |exact gradient|, the last measured since the
-//                                             record before; NaN: none was
+//   forward_residual, backward_residual       residual norm before the last iteration; NaN: no iteration measured it
+//   evaluations                               steps that this rank evaluated since the previous draw, on all levels,
+//                                             forward and adjoint, over all micro-batches, bias measurements included
+//   fine_evaluations                          those of them on the finest level
+//   diverged_solves                           total so far; each was repeated serially
+//   gradient_bias                             |gradient - exact gradient| / |exact gradient|, the last measured
+//                                             since the previous draw; NaN: none
 //
-// With --lp-bias-limit, every --lp-bias-every steps the gradients of the step's micro-batches are computed twice: by as
-// many iterations as steps take now, and exactly (or, --lp-bias-reference=iteration, by one iteration more in both
-// directions, from where the solves are: an estimate at the price of one cycle, and of the memory of all micro-batches'
-// states). The step takes the latter; their distance raises or lowers the iterations (bias_policy.h). A solve that has
-// diverged is no measurement but calls for more. With --lp-auto the first steps choose the solver (auto_solver.h); without
-// it and without a limit, a few steps later one line says what it would look at. Where the model has no solver, nothing
-// happens. Collective.
+// With --lp-bias-limit, every --lp-bias-every steps the gradients of the step's micro-batches are computed twice: with
+// the current number of iterations, and exactly. With --lp-bias-reference=iteration, the second gradient continues the
+// solves by one iteration in each direction instead: an estimate at the cost of one cycle and the memory of the states
+// of all micro-batches. The optimizer takes the second gradient, and the distance raises or lowers the number of
+// iterations (bias_policy.h). A diverged solve raises it. With --lp-auto the first steps choose the solver
+// (auto_solver.h); without either flag, one line a few steps later says what --lp-auto would try. Does
+// nothing if the model has no solver. Collective.
 #ifndef PLAIT_TOOLS_TRAINING_SOLVER_CONTROL_H_
 #define PLAIT_TOOLS_TRAINING_SOLVER_CONTROL_H_
 
@@ -41,21 +41,21 @@ namespace plait::training {
 
 class SolverControl {
  public:
-  // `ranks_on_host`: that share this host's cores.
+  // `ranks_on_host`: number of ranks that share this host's cores.
   SolverControl(const LayerParallelSettings& settings, const comm::Communicator& world, int ranks_on_host)
       : settings_(settings), world_(world), ranks_on_host_(ranks_on_host) {}
-  // Before the first step; `model` outlives this.
+  // Call before the first step and before Restore; `model` must outlive this.
   void Begin(ShardedModel& model);
 
   // Forward and backward of step `step`, from 0. `next` is called once for each micro-batch.
   parallel::PipelineStep RunMicroBatches(std::int64_t step, const parallel::NextMicroBatch& next);
-  // What the last step, or Restore, found: a bias and the next iterations, the choice of --lp-auto, or what that would look
-  // at; mostly empty.
+  // A line for the log from the last step or Restore: a measured bias and the next iterations, or the choice or advice
+  // of --lp-auto. Empty after most steps.
   const std::string& Line() const { return line_; }
 
-  // Of a model with a solver.
+  // The columns above, for models with a solver.
   static std::vector<Recorded> metrics();
-  // Appends those of the steps since the last call.
+  // Appends the values of the steps since the last call. Local.
   void TakeStep(std::vector<data::Scalar>& scalars);
   void Save(parallel::CheckpointState& state) const;
   absl::Status Restore(const parallel::Checkpoint& checkpoint);

@@ -1,4 +1,5 @@
-// What the steps of this run's network cost, and what other ways to solve it would: the model of scaling on measured work.
+// Predicts the time of other solver options for this run's network, by the scaling model (mgrit/scaling) on measured
+// work.
 #ifndef PLAIT_TOOLS_TRAINING_SOLVER_COSTS_H_
 #define PLAIT_TOOLS_TRAINING_SOLVER_COSTS_H_
 
@@ -15,12 +16,12 @@ namespace plait::training {
 
 class SolverCosts {
  public:
-  // Collective. Of `work` that `model`'s solver has done on this rank, mean over all ranks, and of messages along lp.
-  // `ranks_on_host`: of this host, which share its cores.
+  // Collective over `world`. Averages `work`, which the solver of `model` did on this rank, over all ranks, and
+  // measures messages along lp. `ranks_on_host`: number of ranks that share this host's cores.
   SolverCosts(ShardedModel& model, const comm::Communicator& world, const mgrit::WorkTimes& work,
               int ranks_on_host);
 
-  // Seconds of forward and backward through the network, on the slowest rank; without what comes before and behind it.
+  // Seconds of forward and backward through the solver's steps on the slowest rank, without prologue and epilogue.
   double Predict(const SolverCandidate& candidate) const;
   double PredictSerial() const;
   int ranks() const { return shape_.ranks; }  // of the solver

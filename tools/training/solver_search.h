@@ -1,14 +1,14 @@
 // Which solver --lp-auto takes, from what trials have measured and what the model of scaling predicts.
 //
 //   SolverSearch search(own, /*bias_limit=*/0.1);
-//   search.Take({.bias = 0.05, .seconds = 0.35, .serial_seconds = 0.30});   // of search.next()
+//   search.Take({.bias = 0.05, .seconds = 0.35, .serial_seconds = 0.30, .ratio = 0.35 / 0.30});  // of search.next()
 //   search.Predict(candidates);                                             // with predicted seconds
 //   while (const SolverCandidate* next = search.next()) search.Take(Try(*next));
-//   search.decision();                                                      // here: serial
+//   search.choice();                                   // null: serial propagation, unless a later trial was faster
 //
-// The first trial is of the solver that the flags say. Each further one is of the candidate that is predicted to be
-// fastest among those that may win: not tried, predicted faster than the best way so far, and not at most as exact as
-// one whose gradient was too far from the exact one. Local; ranks that take the same figures decide alike.
+// The first trial runs the solver that the flags configure. Each further trial runs the untried candidate with the
+// least predicted time, among those predicted to beat the best result so far; candidates no more accurate than one
+// already over the bias limit are skipped. Local and deterministic: ranks that pass in the same measurements agree.
 #ifndef PLAIT_TOOLS_TRAINING_SOLVER_SEARCH_H_
 #define PLAIT_TOOLS_TRAINING_SOLVER_SEARCH_H_
 
@@ -29,45 +29,46 @@ struct SolverCandidate {
 // "2 levels, factor 4, 2 + 1 iterations"
 std::string TextOf(const SolverCandidate& candidate);
 
-// Other levels, factors and iterations than `own` has, its relaxation and cycles; `holds` beside -1 for each. Some may not
-// fit the steps.
+// Candidates with other levels, coarsening factors and iterations, but the relaxation and cycles of `own`; each with
+// hold -1 and with every entry of `holds`. Some may not be valid for the number of steps (LayerParallel::CheckOptions).
 std::vector<SolverCandidate> CandidatesLike(const mgrit::LayerParallelOptions& own,
                                             const std::vector<int>& holds);
 
 struct SolverTrial {
-  double bias = 0;            // |gradient - exact one| / |exact one|; NaN: the solve has diverged
-  double seconds = 0;         // of a step's passes, by the candidate; medians
-  double serial_seconds = 0;  // of the same ones serially, beside it
-  // Median over the steps of the former by the latter. Ways are compared by it: from step to step a machine is faster or
-  // slower for both.
+  double bias = 0;            // |gradient - exact gradient| / |exact gradient|; NaN: the solve diverged
+  double seconds = 0;         // forward and backward of a step with the candidate, median over steps
+  double serial_seconds = 0;  // the same micro-batches by serial propagation, median over steps
+  // Median over steps of seconds / serial_seconds. Candidates are compared by this ratio, in which fluctuations of the
+  // machine's speed cancel.
   double ratio = 0;
 };
 
 class SolverSearch {
  public:
   static constexpr int kTrials = 5;
-  // A solver whose gradients are inexact has to take this part of the time less than serial propagation: trials are short.
+  // A solver must be faster than serial propagation by this fraction to be chosen: its gradients are inexact, and
+  // trials are short.
   static constexpr double kLeastGain = 0.05;
 
-  // A candidate whose bias is above `bias_limit` is not taken.
+  // Candidates whose bias exceeds `bias_limit` are never chosen.
   SolverSearch(const SolverCandidate& own, double bias_limit) : bias_limit_(bias_limit), tried_{own} {}
 
-  // To be tried next; null: the search has ended. The own solver first.
+  // The candidate to try next, `own` first; null when the search has ended.
   const SolverCandidate* next() const { return under_way_ ? &tried_.back() : nullptr; }
   void Take(const SolverTrial& trial);
-  // Of what the next trials are chosen. Before: the search ends behind the first.
+  // Sets the candidates for further trials. If it is never called, the search ends after the first trial.
   void Predict(std::vector<SolverCandidate> candidates);
 
-  // The fastest of the candidates that were exact enough; null: serial propagation, which is not slower by kLeastGain.
+  // The fastest tried candidate within the bias limit; null, for serial propagation, if none beats it by kLeastGain.
   const SolverCandidate* choice() const;
   // One line: what is chosen, and why.
   std::string Reason() const;
-  // Mean over the trials.
+  // Mean over the trials so far.
   double serial_seconds() const;
 
  private:
   bool IsExactEnough(std::size_t trial) const { return trials_[trial].bias <= bias_limit_; }
-  // The exact enough one with the least ratio; -1: none.
+  // Index of the trial within the bias limit that has the least ratio; -1: none.
   int Best() const;
   bool MayWin(const SolverCandidate& candidate) const;
   void ChooseNext();

@@ -1,4 +1,4 @@
-// The search with figures made up: what is tried, in which order, and what is chosen.
+// The search with invented measurements: what is tried, in which order, and what is chosen.
 #include "tools/training/solver_search.h"
 
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 namespace plait::training {
 namespace {
 
-// A line of each rank, up to so many: the first and the last ones stand for the others.
+// Of more ranks than this, only the first and the last half are printed.
 constexpr int kMostRankLines = 64;
 
 void LogRanks(const RunEnvironment& environment, const comm::DeviceMesh& mesh, const base::Log& log) {

@@ -1,4 +1,4 @@
-// What a training program reports first: where it runs and on what; the same for the files that it writes.
+// What a training program prints at startup: ranks, hosts, device and mesh; the same facts for its files.
 //
 //   const RunEnvironment environment = ReportStartup(mesh, {.strategy = "FSDP"}, log);
 //   log.Info("\n\n" + comm::BulletBlock("CONFIG", entries, environment.utf8));
@@ -20,7 +20,7 @@
 namespace plait::training {
 
 struct RunEnvironment {
-  comm::Job job;  // as all ranks know it together
+  comm::Job job;  // combined over all ranks
   comm::DeviceChoice device;
   bool utf8 = true;
 };
@@ -30,8 +30,8 @@ struct StartupOptions {
   int gpu = -1;          // index of this rank's CUDA device; -1: CPU
 };
 
-// Collective. Prints contradictions of the launch, dist_info, device, axes, and each rank's place in the
-// mesh, of more than 64 ranks the first and the last 32.
+// Collective. Logs contradictions between launcher and environment, the dist_info block, the device, the axes,
+// and each rank's place in the mesh (of more than 64 ranks the first and the last 32).
 RunEnvironment ReportStartup(const comm::DeviceMesh& mesh, const StartupOptions& options,
                              const base::Log& log);
 

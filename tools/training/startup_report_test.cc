@@ -1,4 +1,4 @@
-// What is said on which ranks, in which order.
+// What is logged on which ranks, in which order.
 #include "tools/training/startup_report.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using comm::testing::World;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// All that a rank says.
+// Everything that a rank logs.
 std::string Said(const comm::DeviceMesh& mesh, const StartupOptions& options,
                  RunEnvironment* environment = nullptr) {
   std::string said;

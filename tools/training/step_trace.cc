@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kNames[] = {"forward", "backward", "input gradients", "weight gradients"};
 
-// Of this process; 0 where the system does not tell.
+// Resident memory of this process; 0 if unknown.
 double ResidentMegabytes() {
   std::ifstream file("/proc/self/statm");
   std::int64_t all = 0, resident = 0;

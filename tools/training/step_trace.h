@@ -1,4 +1,5 @@
-// What a step adds to the trace: spans of its passes and of the optimizer, curves of loss, norm of the gradients and memory.
+// Adds a training step to the trace: spans of its passes and of the optimizer; curves of loss, gradient norm and
+// memory.
 #ifndef PLAIT_TOOLS_TRAINING_STEP_TRACE_H_
 #define PLAIT_TOOLS_TRAINING_STEP_TRACE_H_
 
@@ -10,8 +11,8 @@
 
 namespace plait::training {
 
-// Behind the step that `report` is of, whose passes `timeline` has. `writes`: the rank that shows what all ranks know
-// alike. Local.
+// Call after the step that `report` and `timeline` describe. `writes`: whether this rank adds the curves that are the
+// same on all ranks. Does nothing if the trace is off. Local.
 void TraceStep(const StepReport& report, const std::vector<parallel::ActionTime>& timeline, bool writes,
                rank_history::RankTrace& trace);
 

@@ -1,4 +1,4 @@
-// What the work of a network's steps takes in a running training: the measure behind --lp-auto and its advice.
+// Measures the work of a solver's steps during training, for --lp-auto and its advice.
 //
 //   StepWork measured(model);
 //   for (...) {
@@ -9,9 +9,9 @@
 //   }
 //   SolverCosts costs(model, world, measured.work(), ranks_on_host);
 //
-// The first step is not counted: memory is allocated in it, caches are cold. On a GPU the second one waits for each piece
-// of work, so that pieces are timed on the device and not by the host that starts them; it alone is counted as work, and
-// what the step takes as a whole is not what steps take.
+// The first step is not measured: it allocates memory and caches are cold. On a GPU the solver synchronizes with the
+// device for each piece of work in the second step, so that work() has device times; that step is slower for it, so it
+// is the only one in work(), and counts() excludes it from the times of whole steps.
 #ifndef PLAIT_TOOLS_TRAINING_STEP_WORK_H_
 #define PLAIT_TOOLS_TRAINING_STEP_WORK_H_
 
@@ -25,12 +25,12 @@ class StepWork {
   // `model` has a solver and outlives this.
   explicit StepWork(ShardedModel& model) : model_(model) {}
 
-  // Local, around each step.
+  // Call around each step. Local.
   void Begin();
   void End();
-  // Whether the last step took what steps take.
+  // Whether the duration of the last step is representative.
   bool counts() const { return steps_ > (on_device() ? 2 : 1); }
-  // Of the counted steps of this rank so far.
+  // Work of this rank in the measured steps so far.
   const mgrit::WorkTimes& work() const { return work_; }
 
  private:

@@ -47,7 +47,7 @@ absl::Status WriteFlagFile(const std::string& folder, const std::string& lines) 
               : absl::UnavailableError(absl::StrCat("--outputs: ", path, " cannot be written"));
 }
 
-// A limit that the user has set is kept or refused; that of the machine need not be known.
+// A limit set by the user must be enforceable; the host's own limit may be unknown.
 absl::Status NotChecked(const Settings& settings, absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat("--memory-limit=", settings.memory_limit,
                                                     ": cannot be checked: ", why,
@@ -193,7 +193,7 @@ absl::Status Trainer::OpenOutputs() {
   const Settings& s = settings_;
   const bool folder = task_.always_writes_outputs() || !s.outputs.empty() || s.plots || s.trace;
   if (s.eval_only || (!folder && s.history.empty())) return absl::OkStatus();
-  // A run that was killed before its first checkpoint has left a history without steps to go on from.
+  // A run that was killed before its first checkpoint has left a history, which is restarted from draw 0.
   const bool begins = history_draws_ < 0;
   PLAIT_ASSIGN_OR_RETURN(
       RunOutputs outputs,
@@ -233,8 +233,8 @@ absl::Status Trainer::Train() {
     run_.log.Info(absl::StrFormat("pipeline: the first rank waited in %.0f %% of its passes' time",
                                   100.0 * static_cast<double>(idle_ns_) / static_cast<double>(passes_ns_)));
   }
-  // Also after an error, which all ranks have: messages on their way must arrive, and a good checkpoint that
-  // is being written is completed.
+  // Also after an error, which is the same on all ranks: collectives in flight must complete, and so must a checkpoint
+  // that is being written.
   model_->WaitForParameters();
   if (saver_.has_value()) {
     const absl::Status saved = LogSaved(saver_->Finish());
@@ -340,7 +340,7 @@ absl::StatusOr<StepReport> Trainer::Step() {
   return report;
 }
 
-// The same numbers on every rank, so all return alike.
+// Collective: `value` is the same on every rank.
 absl::Status Trainer::NotFinite(const char* what, double value) const {
   std::string tensor;
   for (const std::string& found : comm::GatherText(run_.world, model_->FirstNonFinite())) {
@@ -356,7 +356,7 @@ absl::Status Trainer::NotFinite(const char* what, double value) const {
       what, value, step_ + 1, task_.Position(), tensor.empty() ? "none, but the loss" : tensor, kept));
 }
 
-// Of the first rank of pp, which has work from the first moment of a step to the last.
+// Reported for the first rank of pp, whose passes span the whole step.
 void Trainer::CountIdleTime() {
   if (timeline_.empty()) return;
   for (const parallel::ActionTime& time : timeline_) idle_ns_ += time.waited_ns;

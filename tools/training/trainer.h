@@ -1,4 +1,4 @@
-// The training loop: the only one.
+// The training loop of all training programs.
 //
 //   class CnnTask final : public TrainingTask { ... };       // model, data, evaluation, what it prints
 //
@@ -6,15 +6,14 @@
 //   PLAIT_RETURN_IF_ERROR(trainer.Prepare());    // plans memory, shards the model, restores a checkpoint
 //   PLAIT_RETURN_IF_ERROR(trainer.Train());      // steps, evaluations, checkpoints
 //
-// A step: micro-batches forward and backward (parallel/pipeline), the true count of targets summed over the ranks,
-// clipping and the optimizer, the task's report, then a checkpoint where one is due. A loss is a sum;
-// gradients are those of sum / nominal count, which is known beforehand, and the optimizer's divisor corrects
-// it by the true count. A step with a loss or gradients that are not finite changes nothing: with loss
-// scaling it is skipped, else the run ends.
+// A step: forward and backward of the micro-batches (parallel/pipeline), an all-reduce of the number of valid targets,
+// clipping and the optimizer, the task's report, then a checkpoint if one is due. A micro-batch's loss is a sum over
+// targets. Gradients are computed of sum / nominal count, which is known beforehand; the optimizer then divides by
+// valid / nominal count. A loss that is not finite ends the run before the optimizer changes anything; so do gradients
+// that are not finite, unless loss scaling (float16) is on, which skips the step.
 //
-// All is collective; between two collectives all ranks decide alike: losses and norms are the same bits on
-// all ranks, and what only one rank knows (signals, full disks) is agreed upon. Errors are the same on all
-// ranks.
+// Everything is collective and errors are the same on all ranks: losses and norms are bitwise identical on all ranks,
+// and facts that only one rank knows (signals, full disks) are agreed on.
 #ifndef PLAIT_TOOLS_TRAINING_TRAINER_H_
 #define PLAIT_TOOLS_TRAINING_TRAINER_H_
 
@@ -52,19 +51,19 @@ struct StepReport {
   std::int64_t step = 0;   // steps done, from 1
   double loss = 0;         // mean over the targets of the whole step
   std::int64_t count = 0;  // of targets
-  // Of this rank, as are the next three. A step waits for its device when it reads loss and norm of the
-  // gradients; on CUDA parts of a step are the time in which their work is handed over.
+  // The next four are times of this rank. A step synchronizes with its device twice, to read the loss and the gradient
+  // norm; on CUDA the times of its parts are those of enqueuing their kernels.
   double dt_seconds = 0;
   double forward_seconds = 0;
-  double backward_seconds = 0;   // with reductions and optimizer
-  double optimizer_seconds = 0;  // of these
-  double slowest_seconds = 0;    // dt of the slowest rank
+  double backward_seconds = 0;   // includes reductions and the optimizer
+  double optimizer_seconds = 0;  // part of backward_seconds
+  double slowest_seconds = 0;    // dt_seconds of the slowest rank
   double learning_rate = 0;
   double gradient_norm = 0;
-  double end_seconds = 0;  // on the steady clock; behind it ranks tell each other their times
+  double end_seconds = 0;  // on the steady clock, before the all-reduce of slowest_seconds
 };
 
-// For the progress bar: of the whole run, in steps, samples or what else takes equal times.
+// For the progress bar of the whole run. Units are up to the task: steps, samples, anything of equal cost.
 struct TaskProgress {
   std::string label;  // "epoch 2 of 10"
   std::int64_t done = 0, total = 0;
@@ -77,13 +76,14 @@ class TrainingTask {
   virtual ~TrainingTask() = default;
 
   virtual TrainedModel model() = 0;
-  // For the memory plan and --dry-run. Empty: the plan is of model()'s numbers, and there is no dry run.
+  // For the memory plan and --dry-run. Empty: the plan uses the activation_bytes_per_sample of model(), and --dry-run
+  // is UNIMPLEMENTED.
   virtual MakeDryRunModel dry_run_model() { return {}; }
-  // What a resumed run must find again in its data or model besides settings.
+  // Properties of the data or the model, besides settings, that must be the same when a run resumes.
   virtual NamedValues facts() const { return {}; }
 
-  // Steps of the run before this task's first one: those of coarser networks, for instance. Steps are counted on, so that
-  // checkpoints of a run have one order.
+  // Number of steps that the run has taken before this task, such as those of coarser networks in nested iteration.
+  // Step numbers continue from there, so that checkpoints of a run are ordered.
   virtual std::int64_t first_step() const { return 0; }
   // Whether the last step was taken.
   virtual bool done() const = 0;
@@ -91,32 +91,33 @@ class TrainingTask {
   // "after step 5", "at epoch 2, sample 80, step 5".
   virtual std::string Position() const = 0;
   virtual double LearningRate() const = 0;
-  // This rank's part of micro-batch k of the next step, of Settings::MicroBatches. The same samples for any number of
-  // ranks, in order; with Settings::leaves() leaf rank * MicroBatches + k of the step's samples.
+  // This rank's part of micro-batch k of the next step, k < Settings::MicroBatches. The parts of all ranks in order
+  // must be the same samples for any number of ranks. With --reproducible: leaf number rank * MicroBatches + k of the
+  // step's samples.
   virtual MicroBatch Next(int k) = 0;
 
-  // Before the first step of a run that does not resume.
+  // Called before the first step of a run that does not resume.
   virtual absl::Status BeforeFirstStep() { return absl::OkStatus(); }
   // Whether the step just taken is followed by an evaluation.
   virtual bool EvaluationIsDue() const = 0;
-  // Behind each step, outside its time: report, history, and the evaluation where it is due.
+  // Called after each step, outside its time: prints the report, records the history, and evaluates if `evaluates`.
   virtual absl::Status EndStep(const StepReport& report, bool evaluates) = 0;
 
-  // With --eval-only: the evaluation of the present parameters, with the same numbers and lines as behind a step, but no
-  // draw of the history.
+  // --eval-only: evaluates the current parameters and prints the same lines as after a step, but records no draw of the
+  // history. UNIMPLEMENTED by default.
   virtual absl::Status EvaluateOnly() {
     return absl::UnimplementedError("--eval-only: this program has no evaluation");
   }
 
-  // What a checkpoint keeps of data and task.
+  // State of data and task in a checkpoint.
   virtual void Save(parallel::CheckpointState& state) const = 0;
   virtual absl::Status Restore(const parallel::Checkpoint& checkpoint) = 0;
 
-  // The history: its metrics beside `step`, steps per all-gather, and plots of the file.
+  // Metrics of the history besides `step`, steps per all-gather of them, and plots of the history.
   virtual std::vector<Recorded> metrics() const = 0;
   virtual int gather_every() const { return 10; }
   virtual HistoryPlots plots() const { return {}; }
-  // Whether there are files without --outputs and --history too.
+  // Whether the run writes files even without --outputs and --history.
   virtual bool always_writes_outputs() const { return true; }
 
  protected:
@@ -129,23 +130,24 @@ class Trainer {
   // Both outlive the trainer.
   Trainer(Run& run, TrainingTask& task);
 
-  // Compares facts, prints and checks the memory plan, makes the model, restores the checkpoint, opens files. With
-  // --dry-run it prints what that finds, and the trainer is of no further use.
+  // Compares facts with those of the checkpoint, prints and checks the memory plan, shards the model, restores the
+  // checkpoint and opens the files. RESOURCE_EXHAUSTED if the plan exceeds the memory. With --dry-run it only prints
+  // the dry run; Train must not be called then.
   absl::Status Prepare();
-  // With --eval-only the evaluation alone, and no files.
+  // Runs the remaining steps. With --eval-only it evaluates once and writes no files.
   absl::Status Train();
   // Closes the files and draws the plots.
   absl::Status Conclude();
 
   ShardedModel& model() { return *model_; }
   bool stopped() const { return run_.stopped != 0; }
-  // A draw of the history: steps done, metrics of the task, and what was sent since the last draw (axis_traffic.h). Nothing where
-  // the program writes no files.
+  // Adds a draw to the history: the number of steps done, `scalars`, traffic since the last draw (axis_traffic.h),
+  // expert load and solver columns. Does nothing if the program writes no files.
   absl::Status Record(absl::Span<const data::Scalar> scalars);
 
-  // Runs `one` for batches 0 to `count` - 1 without autograd and dropout, and sums what it adds to `sums`
-  // over batches, data-parallel ranks and pipeline stages (the last stage has the losses). With a progress bar of
-  // its own.
+  // Calls `one` for batches 0 to `count` - 1 without autograd and dropout. Returns the `sums` values that it
+  // accumulates, summed over batches, data-parallel and cp ranks and pipeline stages (only the last stage has losses).
+  // Shows a progress bar.
   using EvaluateOne = std::function<void(std::int64_t batch, DeviceSums& sums)>;
   std::vector<double> Evaluate(const std::string& label, std::int64_t count, std::size_t sums,
                                const EvaluateOne& one);

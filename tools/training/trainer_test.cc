@@ -1,5 +1,5 @@
 // The loop on CPU and on a device in host memory: losses and evaluations of many micro-batches with different
-// counts against sums in float64, what a step waits for, dropout, and a run that is resumed.
+// counts against sums in float64, synchronizations of a step, dropout, and resuming.
 #include "tools/training/trainer.h"
 
 #include <ATen/Context.h>
