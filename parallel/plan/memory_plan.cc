@@ -256,7 +256,7 @@ absl::Status CheckFits(const MemoryPlan& plan, const NodeMemory& node, int ranks
   const std::int64_t mine = node.bytes / std::max(ranks_on_node, 1);
   if (plan.total_bytes() <= mine) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(
-      "the run needs %.3f GB on each rank, but %.3f GB are there (%s: %.3f GB for %d rank%s): %s",
+      "the run needs %.3f GB on each rank, but only %.3f GB are available (%s: %.3f GB for %d rank%s): %s",
       plan.total_bytes() / 1e9, mine / 1e9, node.limited_by, node.bytes / 1e9, ranks_on_node,
       ranks_on_node == 1 ? "" : "s", Advice(plan, mine)));
 }

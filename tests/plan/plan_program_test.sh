@@ -73,16 +73,16 @@ refuse 'plan: tp=8: .*attention\.w[kq] has [0-9]+ heads; expected a multiple' \
 refuse 'plan: pp=8: the model has 4 blocks; .*' "$plan" llama --cluster=cluster.txt --mesh=pp=8 --n-layers=4
 refuse 'plan: no mesh of 8 ranks splits 7 samples .*' \
   "$plan" gpt --cluster=cluster.txt --samples-per-step=7 --block-size=63 --n-layer=1 --n-head=1
-refuse 'plan: --dry-run: say of which mesh, with --mesh' "$plan" llama --cluster=cluster.txt --dry-run
-refuse 'plan: rank 0 would take [0-9.]+ GB, but 2.000 GB are there .*' \
+refuse 'plan: --dry-run: expected --mesh' "$plan" llama --cluster=cluster.txt --dry-run
+refuse 'plan: rank 0 needs [0-9.]+ GB, but only 2.000 GB are available .*' \
   "$plan" gpt --preset=gpt2-xl --cluster=cluster.txt --mesh=dp_replicate=2 --dry-run
-refuse 'plan: --activation-checkpointing=full: not in an estimate; expected --dry-run, or none' \
+refuse 'plan: --activation-checkpointing=full: not supported by estimates; expected --dry-run, or none' \
   "$plan" llama --cluster=cluster.txt --activation-checkpointing=full
-refuse 'plan: --reproducible: not in an estimate; expected --dry-run, or ordinary sums' \
+refuse 'plan: --reproducible: not supported by estimates; expected --dry-run, or ordinary sums' \
   "$plan" llama --cluster=cluster.txt --reproducible
-refuse 'plan: --mesh=lp=2,dp_shard=2: not in an estimate; expected --dry-run, or a mesh without lp' \
+refuse 'plan: --mesh=lp=2,dp_shard=2: not supported by estimates; expected --dry-run, or a mesh without lp' \
   "$plan" llama --cluster=cluster.txt --mesh=lp=2,dp_shard=2
-refuse 'plan: --offload=disk: not in an estimate; expected --dry-run, or none' \
+refuse 'plan: --offload=disk: not supported by estimates; expected --dry-run, or none' \
   "$plan" llama --cluster=cluster.txt --offload=disk
 refuse 'plan: --strategy: .*' "$plan" llama --cluster=cluster.txt --strategy=zero9
 refuse 'plan: --samples-per-step=10: expected a multiple of 4, .*' \

@@ -61,7 +61,7 @@ class SurroundingsTest(program_runs.ProgramTest):
         for ranks in (1, 2):
             errors = self.run_limited(resource.RLIMIT_AS, 4 * GIB, [GPT, *large, f"--nproc={ranks}"], 1)
             self.assertEqual(len(errors), 1, errors)
-            self.assertRegex(errors[0], r"^train_gpt: the run needs [\d.]+ GB on each rank, but [\d.]+ GB are there \(address space, ulimit -v: "
+            self.assertRegex(errors[0], r"^train_gpt: the run needs [\d.]+ GB on each rank, but only [\d.]+ GB are available \(address space, ulimit -v: "
                              rf"[\d.]+ GB for {ranks} ranks?\): ")
 
     def test_reader_that_goes_away(self):

@@ -226,7 +226,7 @@ class PageTest(runs.ReportTest):
                 self.assertAlmostEqual(rank[bar][0], place[0], delta=0.005, msg=bar)
                 self.assertAlmostEqual(rank[bar][1], place[1], delta=0.005, msg=bar)
             # Half behind backward, half behind the optimizer.
-            self.assertIn("messages 1 ms, 100.0 % of it while working", rank["text"])
+            self.assertIn("messages 1 ms, 100.0 % overlapped with computation", rank["text"])
 
     # Of chart 1, dt: the pointer at a share of the axes' width; what it reads.
     def read_at(self, page, share):

@@ -93,7 +93,7 @@ class TerminalTest(program_runs.ProgramTest):
                     self.assertGreater(max(map(len, self.shown(session))), min(columns, 100) - 10)
 
     def test_two_interrupts(self):
-        """A program that saves its state first says so at once, in an evaluation too; another ^C ends it there."""
+        """A program that saves its state first says so at once, in an evaluation too; another ^C to stop there."""
         for ranks in (1, 2):
             with self.subTest(ranks=ranks):
                 session = self.session(100, [*ESTIMATES, f"--nproc={ranks}", "--checkpoint-dir=kept"])

@@ -22,7 +22,7 @@ class BadInputTest(runs.DistTest):
                 ("--fault=crash: expected one of none, hang", "--fault=crash"),
                 ("--batch-size=0: expected at least 1", "--batch-size=0"),
                 ("--strategy: strategy .zero.: expected ddp or zero1", "--strategy=zero"),
-                ("--mesh=dp_shard=2: ddp keeps everything", "--mesh=dp_shard=2", "--nproc=2"),
+                ("--mesh=dp_shard=2: ddp replicates everything", "--mesh=dp_shard=2", "--nproc=2"),
                 ("--mesh=dp_shard=3: .* but there are 2", "--mesh=dp_shard=3", "--strategy=fsdp", "--nproc=2"),
                 ("--device=gpu: expected auto, cpu or cuda", "--device=gpu"),
                 ("--threads=-1: expected 0 or more", "--threads=-1")]:

@@ -24,12 +24,12 @@ class BadInputTest(runs.CnnTest):
                 (r"train_cnn: --mesh=tp=2: this program has no tensor parallelism \(tp\); expected dp_replicate or dp_shard", "--mesh=tp=2"),
                 ("train_cnn: --mesh=lp=2: this program has no layer-parallel solver", "--mesh=lp=2"),
                 ("train_cnn: --strategy=zero9: expected ddp or zero1 or zero2 or fsdp", "--strategy=zero9"),
-                ("train_cnn: --mesh=dp_shard=2: ddp keeps everything whole", "--strategy=ddp", "--mesh=dp_shard=2"),
+                ("train_cnn: --mesh=dp_shard=2: ddp replicates everything", "--strategy=ddp", "--mesh=dp_shard=2"),
                 ("train_cnn: --dtype=int8: expected float32", "--dtype=int8"),
                 ("train_cnn: --device=gpu: expected auto, cpu or cuda", "--device=gpu"),
                 ("train_cnn: --epochs=0: must be at least 1", "--epochs=0"),
-                ("train_cnn: --checkpoint-interval: say into which directory", "--checkpoint-interval=4"),
-                ("train_cnn: --resume=auto: say from which directory", "--resume=auto")]:
+                ("train_cnn: --checkpoint-interval: expected --checkpoint-dir=DIR", "--checkpoint-interval=4"),
+                ("train_cnn: --resume=auto: expected --checkpoint-dir=DIR", "--resume=auto")]:
             with self.subTest(flags=flags):
                 self.fails(expected, *flags)
                 self.assertFalse(os.path.exists(self.path("out")))
@@ -55,7 +55,7 @@ class BadInputTest(runs.CnnTest):
         self.fails("images of 5 x 5: expected at least 6 x 6", "--data=" + self.path("tiny"), code=1)
 
     def test_a_run_that_does_not_fit(self):
-        self.fails(r"the run needs \d+\.\d+ GB on each rank, but \d+\.\d+ GB are there \(.*\): at most \d+ samples per "
+        self.fails(r"the run needs \d+\.\d+ GB on each rank, but only \d+\.\d+ GB are available \(.*\): at most \d+ samples per "
                    "rank and pass fit", "--batch-size=1000000000", code=1)
 
     def test_layers_that_there_are_not(self):
@@ -78,7 +78,7 @@ class BadInputTest(runs.CnnTest):
         kept = "--checkpoint-dir=" + self.path("kept")
         self.train("--epochs=1", kept)
         resume = "--resume=" + self.path("kept")
-        self.fails("holds the checkpoints of an earlier run; go on with --resume", kept, code=1, outputs="a")
+        self.fails("holds the checkpoints of an earlier run; resume with --resume", kept, code=1, outputs="a")
         self.fails("--resume: .*nowhere", "--resume=" + self.path("nowhere"), code=1, outputs="b")
         self.fails("checkpoint of another run: batch_size_of_all_ranks is 16 there and 32 here", resume, "--batch-size=16",
                    code=1, outputs="c")

@@ -27,9 +27,9 @@ class BadInputTest(runs.TrainTest):
             ("--mesh=dp_replicate=2,dp_shard=2: 2 x 2 = 4 ranks, but there are 2", "--mesh=dp_replicate=2,dp_shard=2",
              "--nproc=2", "--strategy=fsdp"),
             ("--mesh=dp=2: no axis \"dp\"", "--mesh=dp=2", "--nproc=2"),
-            ("--mesh=dp_shard=2: ddp keeps everything whole", "--mesh=dp_shard=2"),
-            ("--offload-params: say into which directory", "--offload-params", "--strategy=fsdp"),
-            ("--offload-params: zero1 keeps the parameters whole", "--offload-params", "--offload=.", "--strategy=zero1"),
+            ("--mesh=dp_shard=2: ddp replicates everything", "--mesh=dp_shard=2"),
+            ("--offload-params: expected --offload=DIR", "--offload-params", "--strategy=fsdp"),
+            ("--offload-params: zero1 replicates the parameters", "--offload-params", "--offload=.", "--strategy=zero1"),
             ("--dtype=int8: expected float32", "--dtype=int8"),
             ("--device=tpu: expected auto, cpu or cuda", "--device=tpu"),
             ("--global-batch-size=1: 2 data-parallel ranks; expected at least one sample for each", "--global-batch-size=1", "--nproc=2"),
@@ -39,11 +39,11 @@ class BadInputTest(runs.TrainTest):
             ("--optimizer=lion: expected adamw or muon", "--optimizer=lion"),
             ("--optimizer=muon: not with tp=2 in --mesh", "--optimizer=muon", "--mesh=tp=2", "--nproc=2"),
             ("--optimizer=muon: not with --offload=.", "--optimizer=muon", "--offload=."),
-            ("--init-from=resume: say from which directory", "--init-from=resume"),
-            ("--checkpoint-interval: say into which directory", "--checkpoint-interval=3"),
+            ("--init-from=resume: expected --resume=DIR or --checkpoint-dir=DIR", "--init-from=resume"),
+            ("--checkpoint-interval: expected --checkpoint-dir=DIR", "--checkpoint-interval=3"),
             (r"--lp-levels, --lp-cfactor, --n-layer: 2 levels with coarsening factor 4 do not fit 2 steps", "--mesh=lp=2", "--nproc=2"),
             ("--mesh=ep=2: 1 ranks, but there are 2", "--mesh=ep=2", "--nproc=2"),
-            ("--resume and --init-from name two beginnings", "--resume=x", "--init-from=y"),
+            ("--resume and --init-from are mutually exclusive", "--resume=x", "--init-from=y"),
         ]
         for expected, *flags in table:
             with self.subTest(flags=flags):
@@ -75,7 +75,7 @@ class BadInputTest(runs.TrainTest):
         self.assertRegex(run.out, r"Dry run of a step on 16 ranks: 4 of them in .*")
         self.assertRegex(run.out, r" 0 pp=0,dp_shard=0,tp=0 +4 .* dp_shard [\d.]+, pp [\d.]+, pp_ends [\d.]+, tp [\d.]+")
         self.assertNotIn("step=1 ", run.out)
-        self.fails(r"rank 0 would take [\d.]+ GB, but 0.000 GB are there \(--memory-limit\)", *mesh, "--dry-run", "--memory-limit=100K")
+        self.fails(r"rank 0 needs [\d.]+ GB, but only 0.000 GB are available \(--memory-limit\)", *mesh, "--dry-run", "--memory-limit=100K")
 
     def test_checkpoints(self):
         self.train("--nproc=2", "--strategy=fsdp", "--checkpoint-dir=kept")

@@ -75,7 +75,7 @@ class LayerParallelTest(runs.TrainTest):
         self.assertIsNotNone(chosen, first.out)
         resume = [*flags, "--resume=chosen/step-000000120"]
         again = self.train(*resume, "--max-iters=122", "--mesh=lp=2", outputs="again")
-        self.assertIn(f"--lp-auto goes on with {chosen[1]}, chosen before", again.out)
+        self.assertIn(f"--lp-auto continues with {chosen[1]}, chosen before", again.out)
         self.assertNotIn("--lp-auto chose", again.out)
         other = self.train(*resume, "--max-iters=240", "--mesh=lp=4", outputs="other")
         self.assertIn("--lp-auto chose", other.out)

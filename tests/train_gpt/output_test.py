@@ -97,7 +97,7 @@ class OutputTest(runs.TrainTest):
         """Of each step the passes, and each collective with the part of the model that it is of; curves."""
         micro_batches, blocks, steps = 2, 2, 40
         run = self.train("--nproc=2", "--strategy=fsdp", "--trace", "--eval-interval=0", f"--max-iters={steps}")
-        self.assertNotIn("the trace lacks", run.out + run.err)
+        self.assertNotIn("the trace is missing", run.out + run.err)
         with open(self.path("out/trace.json")) as file:
             trace = json.load(file)
         self.assertEqual([name for name in trace["otherData"] if name.startswith("events_dropped")], [])

@@ -183,7 +183,7 @@ class TokenFilesTest(runs.TrainTest):
         self.prepare("--data=long.jsonl", "--out=long", "--prompt-key=q", "--text-key=a", "--validation-share=0.5")
         run = self.train("--nproc=1", "--ignore-targets=prompts", "--global-batch-size=1", "--gradient-accumulation-steps=1",
                          "--eval-interval=0", data="long", code=1)
-        self.assertIn("step 1 has nothing to learn: all of its 16 targets are ignored; expected more samples per step", run.err)
+        self.assertIn("step 1 has no valid targets: all 16 targets are ignored; expected more samples per step", run.err)
         with open(self.path("pairs/val.bin"), "ab") as file:
             file.write(b"\0\0")
         run = self.train("--nproc=1", data="pairs", outputs="cut", code=None)

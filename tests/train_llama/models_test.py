@@ -60,8 +60,8 @@ class ModelsTest(llama_runs.LlamaTest):
                 ("--seq-length=0: must be at least 1", "--seq-length=0"),
                 ("--vocab-size=0: must be at least 1", "--vocab-size=0"),
                 ("unknown flag --block-size", "--block-size=3"),
-                ("--mesh=dp_shard=2: ddp keeps everything whole", "--mesh=dp_shard=2", "--strategy=ddp"),
-                ("--resume and --init-from name two beginnings", "--resume=x", "--init-from=y")):
+                ("--mesh=dp_shard=2: ddp replicates everything", "--mesh=dp_shard=2", "--strategy=ddp"),
+                ("--resume and --init-from are mutually exclusive", "--resume=x", "--init-from=y")):
             with self.subTest(flags=flags):
                 run = self.train(*flags, code=None)
                 self.fails(run, "^train_llama: " + expected, code=2)
@@ -98,7 +98,7 @@ class ModelsTest(llama_runs.LlamaTest):
             for ranks in (1, 2):
                 with self.subTest(flags=flags, ranks=ranks):
                     self.fails(self.train(f"--nproc={ranks}", *flags, code=None, outputs="a"), "train_llama: " + expected)
-        table = [("the model was trained on tokens without a tokenizer: it writes no text", "--checkpoint=random"),
+        table = [("the model was trained on tokens without a tokenizer: it cannot generate text", "--checkpoint=random"),
                  ("scaled/config.json: .*llama3", "--model=scaled"),
                  ("saved: no tokenizer; expected tokenizer.model .* or vocab.json with merges.txt", "--model=saved"),
                  ("file", "--checkpoint=file")]

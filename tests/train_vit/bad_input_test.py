@@ -76,7 +76,7 @@ class BadInputTest(runs.VitTest):
                 self.assertEqual(file.read(), "1\n")
 
     def test_a_run_that_does_not_fit(self):
-        self.fails(r"the run needs \d+\.\d+ GB on each rank, but \d+\.\d+ GB are there", "--batch-size=1000000000", code=1)
+        self.fails(r"the run needs \d+\.\d+ GB on each rank, but only \d+\.\d+ GB are available", "--batch-size=1000000000", code=1)
 
     def test_models(self):
         self.fails("--init-from: .*nowhere/config.json", "--init-from=" + self.path("nowhere"), code=1)
@@ -103,7 +103,7 @@ class BadInputTest(runs.VitTest):
             with self.subTest(flags=flags):
                 self.fails("--resume: .*checkpoint of another run: " + expected, resume, "--max-samples=32", *flags, code=1,
                            outputs="x")
-        self.fails(".*holds the checkpoints of an earlier run; go on with --resume", kept, code=1, outputs="y")
+        self.fails(".*holds the checkpoints of an earlier run; resume with --resume", kept, code=1, outputs="y")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class ResumeTest(runs.VitTest):
         process.send_signal(signal.SIGTERM)
         rest, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 143, rest + err)
-        stopped = re.search(r"Stopped \(SIGTERM\) at epoch (\d+), sample \d+, step (\d+); go on with --resume=", rest)
+        stopped = re.search(r"Stopped \(SIGTERM\) at epoch (\d+), sample \d+, step (\d+); resume with --resume=", rest)
         self.assertTrue(stopped, rest)
         epochs = f"--epochs={int(stopped[1]) + 1}"
         run, model = self.model("--resume=" + kept, epochs, ranks=1)

@@ -50,7 +50,7 @@ void Bind(Config& c, Texts& texts, SettingsTable& table) {
   table.Add("workload", &texts.workload, "gate: a linear gate on the data; or synthetic routing, W0 to W7");
   table.Add("zipf_exponent", &c.zipf_exponent, "exponent of Zipf's law in W3 and W6");
   table.Add("seed", &c.seed, "random seed of parameters, data and workloads");
-  table.Add("placement", &texts.placement, "who gets replicas: home (nobody), shadow, eplb or balanced");
+  table.Add("placement", &texts.placement, "replica policy: home (none), shadow, eplb or balanced");
   table.Add("num_replica_slots", &c.replica_slots, "most replicas on a rank");
   table.Add("chunks", &c.chunks,
             "parts of a rank's tokens; messages of one travel while another is computed");
@@ -68,20 +68,19 @@ void Bind(Config& c, Texts& texts, SettingsTable& table) {
   table.Add("optimizer", &c.optimizer, "of training_step: sgd or adamw");
   table.Add("lr", &c.lr, "learning rate");
   table.Add("num_steps", &c.num_steps, "number of steps, those of --warmup included");
-  table.Add("warmup", &c.warmup, "first steps, which are printed and not counted");
+  table.Add("warmup", &c.warmup, "first steps, printed but excluded from statistics");
   table.Add("rank_lines", &c.rank_lines, "number of steps of which every rank's lines are printed");
   table.Group("Checks and reports");
   table.Add("exact", &c.exact,
             "first compare all placements with one process, bit for bit, on integers whose sums are exact");
   table.Add("placement_table", &c.placement_table,
-            "only print what each placement makes of Zipf loads on --world ranks (default: 4), from the "
+            "only print a comparison of placements on Zipf loads on --world ranks (default: 4), from the "
             "planners alone");
   table.Group("Ranks");
   table.Add("nproc", &c.nproc, "ranks to start if no launcher did; 0: one per core, at most 8");
   table.Add("world", &c.world, "the same as --nproc");
   table.Add("threads", &c.threads,
-            "LibTorch's intra-op threads per rank; 0: OMP_NUM_THREADS, else 1 where ranks share a node, else "
-            "all cores");
+            "LibTorch's intra-op threads per rank, at least 1");
 }
 
 base::ToolUsage Usage(SettingsTable& table) {

@@ -23,7 +23,7 @@ namespace {
 constexpr int kUsageError = 2;
 constexpr std::int64_t kVocabularyOfGpt2 = 50257;
 constexpr char kSummary[] =
-    "Says for a model, a cluster and a batch what each mesh needs before any of it runs: memory per rank, "
+    "Estimates for a model, a cluster and a batch what each mesh needs before any of it runs: memory per rank, "
     "bytes per axis and time per step; which meshes are best; and which strategy to choose, with the "
     "reasons. "
     "Models are gpt, llama and vit, each with all flags of its trainer.";
@@ -45,8 +45,8 @@ void Bind(PlanSettings& settings, training::SettingsTable& table) {
   table.Add("advise", &settings.advise, "prints which strategy to choose, with the reasons");
   table.Add(
       "calibrate", &settings.calibrate,
-      "measures this machine with the model's products and messages, and writes this cluster file; under "
-      "mpirun on several nodes");
+      "measures this machine with the model's products and messages, and writes this cluster file; run it under "
+      "mpirun to measure several nodes");
 }
 
 std::vector<std::string> Examples() {
@@ -89,7 +89,7 @@ absl::Status CheckPlan(const PlanSettings& s) {
   if (trainer.dry_run) return absl::OkStatus();
   const auto refused = [](absl::string_view flag, absl::string_view expected) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--", flag, ": not in an estimate; expected --dry-run, or ", expected));
+        absl::StrCat("--", flag, ": not supported by estimates; expected --dry-run, or ", expected));
   };
   if (trainer.activation_checkpointing != "none") {
     return refused("activation-checkpointing=" + trainer.activation_checkpointing, "none");
@@ -228,7 +228,7 @@ absl::StatusOr<parallel::PlannedRun> RunOf(const PlanSettings& settings, const p
 absl::StatusOr<training::DryRunResult> DryRunOf(const PlanSettings& settings,
                                                 const parallel::Cluster& cluster) {
   training::Settings& trainer = *settings.trainer;
-  if (trainer.mesh.empty()) return absl::InvalidArgumentError("--dry-run: say of which mesh, with --mesh");
+  if (trainer.mesh.empty()) return absl::InvalidArgumentError("--dry-run: expected --mesh");
   PLAIT_ASSIGN_OR_RETURN(const parallel::PlannedRun run, RunOf(settings, cluster));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, trainer.Axes(run.mesh.ranks()));
   trainer.batch_size = run.micro_batch;

@@ -57,7 +57,7 @@ absl::Status Follow(const std::vector<std::string>& files, const RunOptions& opt
     return served;
   };
   return ServePage(port, page, [](const std::string& address) {
-    std::printf("report: %s follows the runs; ^C ends it\n", address.c_str());
+    std::printf("report: %s follows the runs; ^C to stop\n", address.c_str());
     std::fflush(stdout);
   });
 }

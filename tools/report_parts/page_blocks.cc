@@ -61,7 +61,7 @@ Fact StepTime(const RunNumbers& run) {
 Fact Loss(const RunNumbers& run) {
   const MetricNumbers* loss = FindAny(run, {"loss", "train_loss", "train/loss"});
   if (loss == nullptr) return {};
-  return {FormatQuantity(loss->summary.last), absl::StrCat("least ", FormatQuantity(loss->summary.min))};
+  return {FormatQuantity(loss->summary.last), absl::StrCat("minimum ", FormatQuantity(loss->summary.min))};
 }
 
 Fact RateNamed(const RunNumbers& run, const std::string& name) {

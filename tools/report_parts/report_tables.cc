@@ -184,7 +184,7 @@ ReportTable RateTable(absl::Span<const RunNumbers> runs) {
 ReportTable TrafficTable(absl::Span<const RunNumbers> runs) {
   ReportTable table = {
       .title = "Messages by axis",
-      .header = {"axis", "run", "bytes/step", "in all", "in flight/step", "exposed/step", "overlap"},
+      .header = {"axis", "run", "bytes/step", "total", "in flight/step", "exposed/step", "overlap"},
       .rows = {},
       .texts = 2,
       .foot = "Bytes are those that a rank sends; overlap is 1 - exposed / in flight, over all steps."};

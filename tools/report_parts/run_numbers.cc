@@ -204,10 +204,10 @@ void AddTraffic(RunNumbers& run) {
 
 void AddNotes(const HistoryTable& table, RunNumbers& run) {
   if (run.journal_draws > 0) {
-    run.notes.push_back(absl::StrCat("The run goes on or was killed: ", run.journal_draws,
+    run.notes.push_back(absl::StrCat("The run is still running or was killed: ", run.journal_draws,
                                      " draws are from its journal, beside the file."));
   } else if (!run.complete) {
-    run.notes.push_back("The run goes on or was killed: it has not closed its history.");
+    run.notes.push_back("The run is still running or was killed: it has not closed its history.");
   }
   if (!table.is_history()) run.notes.push_back("Written by another program; units are what its file says.");
   for (const TableMetric& metric : table.metrics()) {

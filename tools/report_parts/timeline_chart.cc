@@ -114,7 +114,7 @@ std::string RankHtml(const RankLanes& rank, double step_seconds) {
   if (overlap.message_seconds > 0) {
     facts = absl::StrCat(
         "messages ", base::FormatQuantity(overlap.message_seconds, "s"), ", ",
-        base::FormatPercent(overlap.covered_seconds / overlap.message_seconds), " of it while working, ",
+        base::FormatPercent(overlap.covered_seconds / overlap.message_seconds), " overlapped with computation, ",
         base::FormatQuantity(overlap.message_seconds - overlap.covered_seconds, "s"), " exposed");
   }
   std::string html = absl::StrCat("<div class=\"rank\"><p class=\"rank-name\"><b>",

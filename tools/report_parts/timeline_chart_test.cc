@@ -42,7 +42,7 @@ TEST(TimelineChart, ExposedIsWhereTheRankStoodStill) {
   EXPECT_EQ(KindOfBar("waiting"), BarKind::kWaiting);
   const std::string chart =
       TimelineChart({.step = 3, .steps = 9, .seconds = 10, .ranks = {rank}, .note = ""});
-  EXPECT_THAT(chart, HasSubstr("messages 5 s, 40.0 % of it while working, 3 s exposed"));
+  EXPECT_THAT(chart, HasSubstr("messages 5 s, 40.0 % overlapped with computation, 3 s exposed"));
   EXPECT_THAT(chart, HasSubstr("all_reduce: 2 s from 4 s, waited 1.5 s"));
 }
 

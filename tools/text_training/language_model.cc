@@ -25,7 +25,7 @@ absl::StatusOr<InitialModel> Open(const std::string& folder) {
   const auto files = std::make_shared<const Files>(std::move(opened));
   InitialModel model = {files->options(), files};
   if constexpr (std::is_same_v<Files, llama::HuggingFaceLlama>) {
-    if (files->tied()) model.note = "the head's weights begin as the embedding's and are trained apart";
+    if (files->tied()) model.note = "the head is initialized from the tied embedding and trained separately";
   }
   return model;
 }

@@ -159,7 +159,7 @@ absl::StatusOr<std::unique_ptr<data::Tokenizer>> TokenizerOf(const SavedModel& m
                                                              const std::string& bpe_folder) {
   if (model.tokenizer == kRandomTokens) {
     return absl::FailedPreconditionError(
-        "the model was trained on tokens without a tokenizer: it writes no text");
+        "the model was trained on tokens without a tokenizer: it cannot generate text");
   }
   std::unique_ptr<data::Tokenizer> tokenizer;
   if (model.tokenizer == "characters") {

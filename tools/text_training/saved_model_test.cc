@@ -99,7 +99,7 @@ TEST(SavedModelTest, RandomTokensHaveNoTokenizer) {
   SavedModel model = Model();
   model.tokenizer = "random";
   EXPECT_EQ(TokenizerOf(model, "").status().message(),
-            "the model was trained on tokens without a tokenizer: it writes no text");
+            "the model was trained on tokens without a tokenizer: it cannot generate text");
 }
 
 TEST(SavedModelTest, AnotherVocabularyIsFound) {

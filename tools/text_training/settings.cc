@@ -36,10 +36,10 @@ absl::Status CheckRun(const TextSettings& s) {
         absl::StrCat("--peak-flops=", s.peak_flops, ": expected a number such as 312e12, measure or none"));
   }
   if (s.init_from == "resume" && s.resume.empty()) {
-    return Invalid("--init-from=resume: say from which directory, with --resume or --checkpoint-dir");
+    return Invalid("--init-from=resume: expected --resume=DIR or --checkpoint-dir=DIR");
   }
   if (!s.resume.empty() && s.resume != "auto" && !s.initial_model().empty()) {
-    return Invalid("--resume and --init-from name two beginnings: leave one out");
+    return Invalid("--resume and --init-from are mutually exclusive: leave one out");
   }
   return absl::OkStatus();
 }

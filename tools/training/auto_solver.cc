@@ -111,7 +111,7 @@ void AutoSolver::UseChoice() {
 
 std::string AutoSolver::Line() const {
   if (!restored_) return "--lp-auto chose " + search_.Reason();
-  return absl::StrCat("--lp-auto goes on with ",
+  return absl::StrCat("--lp-auto continues with ",
                       choice_.has_value() ? TextOf(*choice_) : "serial propagation", ", chosen before");
 }
 

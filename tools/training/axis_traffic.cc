@@ -35,7 +35,7 @@ std::vector<Recorded> AxisTraffic::metrics() const {
     metrics.push_back({{axis.columns[kBytes], "bytes", "sent by a rank"}, kStatistics});
     metrics.push_back(
         {{axis.columns[kInFlight], "s", "messages and collectives in flight, added up"}, kStatistics});
-    metrics.push_back({{axis.columns[kExposed], "s", "of that, a rank stood still"}, kStatistics});
+    metrics.push_back({{axis.columns[kExposed], "s", "of these, time in which the rank waited"}, kStatistics});
   }
   return metrics;
 }

@@ -234,7 +234,7 @@ absl::Status CheckFits(const DryRunResult& result, const parallel::NodeMemory& l
                        [](const auto& a, const auto& b) { return a.peak_bytes() < b.peak_bytes(); });
   if (limit.bytes < 0 || most->peak_bytes() <= limit.bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrFormat("rank %d would take %.3f GB, but %.3f GB are there (%s)", most->rank,
+      absl::StrFormat("rank %d needs %.3f GB, but only %.3f GB are available (%s)", most->rank,
                       1e-9 * static_cast<double>(most->peak_bytes()), 1e-9 * static_cast<double>(limit.bytes),
                       limit.limited_by));
 }

@@ -40,7 +40,7 @@ std::vector<Recorded> ExpertLoad::metrics() const {
        RankStatistics::kStatistics},
       {{"moe_dead_experts", "1", "experts without a row, of all blocks of a rank"},
        RankStatistics::kStatistics},
-      {{"moe_dropped", "1", "share of rows that capacity dropped"}, RankStatistics::kStatistics}};
+      {{"moe_dropped", "1", "fraction of rows dropped over capacity"}, RankStatistics::kStatistics}};
   for (const Layer& layer : layers_) {
     data::Metric rows = {.name = layer.name,
                          .units = "1",

@@ -26,16 +26,15 @@ void LayerParallelSettings::Bind(SettingsTable& table) {
   add("lp_fwd_relax", &forward_sweeps, "the same on the other levels");
   add("lp_bwd_relax", &backward_sweeps, "the same on the other levels, backward; the finest has F-");
   add("lp_bias_limit", &bias_limit,
-      "iterations grow and fall so that the distance from the exact gradient stays below this part of it; 0: "
-      "they stay as they are");
+      "adapts the iterations so that the relative distance to the exact gradient stays below this; 0: fixed "
+      "iterations");
   add("lp_bias_every", &bias_every, "measure that distance every N steps");
   add("lp_bias_reference", &bias_reference,
       "against: serial, the exact gradient, or iteration, that of one iteration more, for the price of a "
       "cycle");
   add("lp_auto", &chooses,
-      "the first steps try levels, factors and iterations beside serial propagation, and the fastest with a "
-      "gradient "
-      "within --lp-bias-limit, or 0.1, of the exact one goes on");
+      "the first steps compare levels, factors and iterations with serial propagation; the fastest with a gradient "
+      "bias within --lp-bias-limit (0.1 if 0) is used from then on");
   add("lp_may_be_serial", &may_be_serial,
       "with --lp-bias-limit and --lp-bias-reference=serial, steps are serial for as long as that is faster");
 }

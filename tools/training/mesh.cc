@@ -138,7 +138,7 @@ absl::StatusOr<std::vector<comm::MeshAxis>> MeshOf(const std::string& mesh, cons
   PLAIT_RETURN_IF_ERROR(TakeExpertRanks(mesh, options, axes));
   if (ddp && *SizeOf(axes, "dp_shard") > 1) {
     return Invalid(mesh,
-                   "ddp keeps everything whole; expected dp_shard=1, or --strategy=zero1, zero2 or fsdp");
+                   "ddp replicates everything; expected dp_shard=1, or --strategy=zero1, zero2 or fsdp");
   }
   return axes;
 }

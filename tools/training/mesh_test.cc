@@ -111,7 +111,7 @@ TEST(MeshOf, RefusesOtherRanksThanThereAre) {
 TEST(MeshOf, RefusesSharesUnderDdp) {
   EXPECT_EQ(
       ErrorOf("dp_shard=2", Strategy::kDdp, 2),
-      "--mesh=dp_shard=2: ddp keeps everything whole; expected dp_shard=1, or --strategy=zero1, zero2 or "
+      "--mesh=dp_shard=2: ddp replicates everything; expected dp_shard=1, or --strategy=zero1, zero2 or "
       "fsdp");
 }
 

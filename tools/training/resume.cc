@@ -36,7 +36,7 @@ absl::Status OpenFolder(const Settings& settings, FolderLockOptions options,
   *lock = *std::move(taken);
   if (!settings.resume.empty() || parallel::CompleteSteps(folder).empty()) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat(
-      "--checkpoint-dir: ", folder, " holds the checkpoints of an earlier run; go on with --resume=", folder,
+      "--checkpoint-dir: ", folder, " holds the checkpoints of an earlier run; resume with --resume=", folder,
       ", or name another directory"));
 }
 

@@ -92,11 +92,11 @@ void Settings::BindParallel(SettingsTable& table) {
   if (std::count(axes.begin(), axes.end(), "tp=2") > 0) {
     table.Add(
         "sequence_parallel", &sequence_parallel,
-        "with tp: norms, dropout and residual sums are split over it by tokens; less memory, the same bytes");
+        "with tp: norms, dropout and residual sums are split by tokens; less activation memory, same traffic");
   }
   if (std::count(axes.begin(), axes.end(), "cp=2") > 0) {
     table.Add("context_attention", &context_attention,
-              "with cp, attention to the tokens of other ranks: ring (their keys and values go round), or "
+              "with cp, attention to the tokens of other ranks: ring (keys and values circulate), or "
               "ulysses (whole sequences of some heads)");
   }
   table.Add("timeout", &timeout, "seconds a rank may wait for another before the job ends and names it");
@@ -107,7 +107,7 @@ void Settings::BindParallel(SettingsTable& table) {
   if (blocks_are_steps()) {
     table.Add(
         "reproducible", &reproducible,
-        "the same bits of losses and parameters for any power of two of ranks along pp, dp_replicate and "
+        "bitwise identical losses and parameters for any power of two of ranks along pp, dp_replicate and "
         "dp_shard: sums over a fixed tree, whose leaves are parts of a step's samples",
         OnResume::kSame);
     table.Add("reproducible_leaves", &reproducible_leaves,
@@ -118,22 +118,21 @@ void Settings::BindParallel(SettingsTable& table) {
   table.Add("device", &device,
             "auto, cpu or cuda, with one rank per GPU; auto: cuda if every rank has a GPU, else cpu");
   table.Add("threads", &threads,
-            "LibTorch's intra-op threads per rank; 0: OMP_NUM_THREADS, else 1 where ranks share a node, else "
-            "all cores");
+            "LibTorch's intra-op threads per rank, at least 1");
   table.Add("activation_checkpointing", &activation_checkpointing,
-            "blocks that are computed again in the backward pass: none, full (all), every-2, or names with "
+            "blocks to recompute in the backward pass: none, full (all), every-2, or names with "
             "wildcards: transformer.h.1*",
             OnResume::kFree, /*old_name=*/"activation_checkpoints");
   table.Add("offload", &offload,
             "where optimizer state and mixed-precision masters are kept: none (memory), or a directory");
   table.Add("offload_params", &offload_params, "with --offload and fsdp: also the parameter shards");
   table.Add("memory_limit", &memory_limit,
-            "bytes of a rank, such as 8G; a run that needs more does not start. 0: the memory of its GPU, or "
+            "bytes per rank, such as 8G; a run that needs more does not start. 0: the memory of its GPU, or "
             "the host's, shared by its ranks");
   table.Add(
       "dry_run", &dry_run,
-      "runs a step of the mesh in this process, without memory and messages, prints what each rank takes and "
-      "sends, and exits");
+      "runs a step of the mesh in this process, without memory and messages, prints each rank's memory and traffic, and "
+      "exits");
 }
 
 void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
@@ -150,7 +149,7 @@ void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
             "comes, or before the job's time is over; then the exit code is 143 (^C: 130; a second ^C ends "
             "at once)");
   table.Add("checkpoint_interval", &checkpoint_interval,
-            "steps from one checkpoint to the next; 0: after each evaluation", OnResume::kFree,
+            "save a checkpoint every N steps; 0: after each evaluation", OnResume::kFree,
             /*old_name=*/"checkpoint_every");
   table.Add(
       "grace", &grace,
@@ -161,7 +160,7 @@ void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
       "checkpoint, or directory of checkpoints, to resume from; auto: from --checkpoint-dir if it has a "
       "checkpoint, else from the start");
   table.Add("eval_only", &eval_only,
-            "evaluates the model of --resume, prints what training prints of an evaluation, and exits");
+            "evaluates the model of --resume, prints the same lines as an evaluation during training, and exits");
 }
 
 at::ScalarType Settings::master_type() const { return dtype == "float64" ? at::kDouble : at::kFloat; }
@@ -336,11 +335,11 @@ absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) cons
   PLAIT_RETURN_IF_ERROR(OneOf("dtype", dtype, types));
   PLAIT_RETURN_IF_ERROR(Bytes(memory_limit).status());
   if (offload_params && offload == "none") {
-    return Invalid("--offload-params: say into which directory, with --offload=DIR");
+    return Invalid("--offload-params: expected --offload=DIR");
   }
   if (offload_params && !parallel::ShardsParameters(parsed_strategy())) {
     return Invalid(absl::StrCat("--offload-params: ", strategy,
-                                " keeps the parameters whole on every rank; expected --strategy=fsdp"));
+                                " replicates the parameters; expected --strategy=fsdp"));
   }
   const int ranks = DataRanks(axes);
   if (GlobalBatch(ranks) < ranks) {
@@ -349,9 +348,9 @@ absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) cons
   }
   if (!checkpoint_dir.empty()) return absl::OkStatus();
   if (checkpoint_interval > 0) {
-    return Invalid("--checkpoint-interval: say into which directory, with --checkpoint-dir");
+    return Invalid("--checkpoint-interval: expected --checkpoint-dir=DIR");
   }
-  if (resume == "auto") return Invalid("--resume=auto: say from which directory, with --checkpoint-dir");
+  if (resume == "auto") return Invalid("--resume=auto: expected --checkpoint-dir=DIR");
   return absl::OkStatus();
 }
 

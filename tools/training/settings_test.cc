@@ -85,15 +85,15 @@ TEST(Settings, NamesTheFlagThatIsWrong) {
       {"--dtype=int8", "--dtype=int8: expected float32 or float64 or bfloat16"},
       {"--strategy=zero4", "--strategy=zero4: expected ddp or zero1 or zero2 or fsdp"},
       {"--memory-limit=much", "--memory-limit=much: expected a size such as 8G"},
-      {"--checkpoint-interval=3", "--checkpoint-interval: say into which directory, with --checkpoint-dir"},
-      {"--resume=auto", "--resume=auto: say from which directory, with --checkpoint-dir"},
-      {"--offload-params", "--offload-params: say into which directory, with --offload=DIR"},
+      {"--checkpoint-interval=3", "--checkpoint-interval: expected --checkpoint-dir=DIR"},
+      {"--resume=auto", "--resume=auto: expected --checkpoint-dir=DIR"},
+      {"--offload-params", "--offload-params: expected --offload=DIR"},
       {"--timeout=0", "--timeout=0: must be a positive number"},
       {"--device=tpu", "--device=tpu: expected auto, cpu or cuda"},
       {"--threads=0", "--threads=0: must be at least 1"}};
   for (const auto& [flag, message] : table) EXPECT_EQ(Parsed({flag}).ErrorOn(2), message);
   EXPECT_EQ(Parsed({"--offload-params", "--offload=/x", "--strategy=zero1"}).ErrorOn(2),
-            "--offload-params: zero1 keeps the parameters whole on every rank; expected --strategy=fsdp");
+            "--offload-params: zero1 replicates the parameters; expected --strategy=fsdp");
 }
 
 TEST(Settings, MemoryLimitIsOfARank) {

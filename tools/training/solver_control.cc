@@ -121,7 +121,7 @@ parallel::PipelineStep SolverControl::Measure(const parallel::NextMicroBatch& ne
   line_ = absl::StrFormat(
       "%sgradient bias %.3g of the gradient, limit %.3g: next %d forward and %d backward iterations%s",
       by_iteration ? "estimated " : "", *bias_, settings_.bias_limit, choice.forward, choice.backward,
-      choice.serial ? ", but serially, which is faster" : "");
+      choice.serial ? ", using serial propagation, which is faster" : "");
   return std::move(comparison.exact);
 }
 
@@ -132,7 +132,7 @@ std::vector<Recorded> SolverControl::metrics() {
           {data::Count("backward_iterations", "iterations of the backward solve")},
           {{"backward_residual", "1", "residual of the state that entered the last backward iteration"}},
           {{"evaluations", "1",
-            "steps of the network that a rank took since the record before, of all levels and both "
+            "steps of the network evaluated by a rank since the previous draw, of all levels and both "
             "directions, to "
             "measure the bias too"},
            kStatistics},

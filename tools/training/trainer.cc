@@ -91,7 +91,7 @@ absl::Status Trainer::Prepare() {
   }
   expert_load_ = ExpertLoad(*trained_.model);
   if (!run_.device.is_cpu()) {
-    run_.log.Info("Times of a step's parts are those in which the host hands over their work to the device.");
+    run_.log.Info("Times of a step's parts are those of enqueuing kernels.");
   }
   if (run_.checkpoint.has_value()) {
     PLAIT_RETURN_IF_ERROR(base::Prefixed(CompareFacts(*run_.checkpoint, Facts()), "--resume"));
@@ -308,7 +308,7 @@ absl::StatusOr<StepReport> Trainer::Step() {
   optimizer.set_lr(task_.LearningRate());
   const Passes passes = RunPasses();
   if (passes.count == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("step ", step_ + 1, " has nothing to learn: all of its ",
+    return absl::InvalidArgumentError(absl::StrCat("step ", step_ + 1, " has no valid targets: all ",
                                                    passes.nominal_count,
                                                    " targets are ignored; expected more samples per step"));
   }
@@ -399,7 +399,7 @@ absl::Status Trainer::SaveOrStop(bool evaluated) {
   if (!decision.stop || task_.done()) return absl::OkStatus();
   run_.stopped = decision.signal == SIGINT ? 128 + SIGINT : 128 + SIGTERM;
   run_.log.Warning(absl::StrCat("Stopped (", decision.reason, ") ", task_.Position(),
-                                "; go on with --resume=", base::FromUser(settings_.checkpoint_dir)));
+                                "; resume with --resume=", base::FromUser(settings_.checkpoint_dir)));
   return absl::OkStatus();
 }
 
@@ -433,7 +433,7 @@ absl::Status Trainer::LogSaved(const absl::StatusOr<std::optional<parallel::Save
   if (!saved->has_value()) return absl::OkStatus();
   const double seconds = NowSeconds() - save_begin_seconds_;
   policy_->NoteSave(seconds);
-  run_.log.Info(absl::StrFormat("Saved model to: %s, %.1f MB in %.3f s beside training", (*saved)->folder,
+  run_.log.Info(absl::StrFormat("Saved model to: %s, %.1f MB in %.3f s in the background", (*saved)->folder,
                                 1e-6 * static_cast<double>((*saved)->bytes), seconds));
   return absl::OkStatus();
 }
@@ -451,7 +451,7 @@ absl::Status Trainer::Conclude() {
     run_.log.Info(absl::StrCat("trace saved in ", outputs_->trace_path(), ": open it in ui.perfetto.dev"));
     if (const std::int64_t lost = outputs_->trace().dropped(); lost > 0) {
       run_.log.Warning(
-          absl::StrCat("the trace lacks ", lost, " events of all ranks, for which there was no room"));
+          absl::StrCat("the trace is missing ", lost, " events of all ranks (buffer full)"));
     }
   }
   return absl::OkStatus();
