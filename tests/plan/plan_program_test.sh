@@ -54,6 +54,10 @@ expect "what its ranks send" '^  0 pp=0,.* dp_shard [0-9.]+, .*tp [0-9.]+' \
   "$plan" llama --cluster=cluster.txt --mesh=pp=2,dp_shard=2,tp=2 --strategy=fsdp --gradient-accumulation-steps=2 --dry-run
 expect "a dry run of images" '^Dry run of a step on 2 ranks' \
   "$plan" vit --preset=cpu --cluster=cluster.txt --mesh=cp=2 --batch-size=4 --dry-run
+# 64 ranks, more than a trainer starts by itself.
+sed 's/nodes: 2/nodes: 16/' cluster.txt > large.txt
+expect "a mesh that fills the cluster" '^Dry run of a step on 64 ranks' \
+  "$plan" llama --cluster=large.txt --mesh=dp_shard=-1,tp=8 --strategy=fsdp --dry-run
 expect "help" '--\[no\]explain' "$plan" --help
 expect "help of a model" '--n-kv-heads' "$plan" llama --help
 

@@ -174,7 +174,9 @@ absl::StatusOr<parallel::Cluster> ClusterOf(const PlanSettings& settings) {
 
 absl::StatusOr<int> RanksOf(const PlanSettings& settings, const parallel::Cluster& cluster) {
   const training::Settings& trainer = *settings.trainer;
-  if (trainer.mesh.empty() && trainer.nproc == 0) return cluster.ranks();
+  // A size of -1 fills the cluster; a trainer's would fill what it starts by itself, of at most 8 ranks.
+  const bool fills = trainer.mesh.empty() || absl::StrContains(trainer.mesh, "=-1");
+  if (fills && trainer.nproc == 0) return cluster.ranks();
   return training::RanksToStart(trainer.nproc, trainer.mesh, cluster.ranks());
 }
 

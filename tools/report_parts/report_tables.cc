@@ -1,6 +1,8 @@
 #include "tools/report_parts/report_tables.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -104,9 +106,16 @@ void AddRankRows(const RunNumbers& run, const RankTimes& times, int most_ranks, 
   std::vector<std::size_t> order(times.medians.size());
   std::iota(order.begin(), order.end(), 0);
   const auto end = order.begin() + std::min<std::size_t>(order.size(), most_ranks);
-  std::partial_sort(order.begin(), end, order.end(),
-                    [&](std::size_t a, std::size_t b) { return times.medians[a] > times.medians[b]; });
-  const double fastest = *std::min_element(times.medians.begin(), times.medians.end());
+  // A rank without finite times has the median NaN: last, and not the fastest.
+  const auto finite_or = [&](std::size_t rank, double other) {
+    return std::isnan(times.medians[rank]) ? other : times.medians[rank];
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::partial_sort(order.begin(), end, order.end(), [&](std::size_t a, std::size_t b) {
+    return finite_or(a, -kInfinity) > finite_or(b, -kInfinity);
+  });
+  double fastest = kInfinity;
+  for (const std::size_t rank : order) fastest = std::min(fastest, finite_or(rank, kInfinity));
   for (auto rank = order.begin(); rank != end; ++rank) {
     table.rows.push_back({times.metric, run.label, absl::StrCat(*rank),
                           base::FormatQuantity(times.medians[*rank], times.units),

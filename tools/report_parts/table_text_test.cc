@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/text.h"
+#include "tools/report_parts/report_tables.h"
 
 namespace plait::report {
 namespace {
@@ -23,6 +27,19 @@ ReportTable Wide() {
   }
   table.foot = "A sentence that is longer than the lines of a narrow terminal are.";
   return table;
+}
+
+// A rank that never recorded a time is shown last, and is not the one that others are compared with.
+TEST(RankTable, ARankWithoutTimesIsNotTheFastest) {
+  RunNumbers run;
+  run.ranks = {{.metric = "dt_per_rank", .units = "s", .medians = {std::nan(""), 2, 4}, .slowest_shares = {0, 0, 1}}};
+  const ReportTable table = RankTable({run}, /*most_ranks=*/8);
+  ASSERT_EQ(table.rows.size(), 3);
+  std::vector<std::string> text;
+  for (const auto& row : table.rows) text.push_back(absl::StrJoin(row, " "));
+  EXPECT_THAT(text[0], HasSubstr("2 4 s 2.0"));
+  EXPECT_THAT(text[1], HasSubstr("1 2 s 1.0"));
+  EXPECT_THAT(text[2], HasSubstr("0 "));
 }
 
 TEST(TableText, FitsWhereThereIsRoom) {
