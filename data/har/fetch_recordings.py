@@ -254,7 +254,9 @@ def write_atomically(path, content):
 
 
 def default_folder():
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(cache):  # as the programs do (base/path.h)
+        cache = os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(cache, "plait", "data")
 
 

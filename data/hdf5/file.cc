@@ -53,7 +53,8 @@ std::vector<hsize_t> Extents(const Shape& shape) { return {shape.begin(), shape.
 
 // open() distinguishes missing, unreadable and non-HDF5 files better than HDF5's messages do.
 absl::Status CheckReadable(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK, open() of a named pipe would block.
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be opened"));
   }

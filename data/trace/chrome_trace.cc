@@ -99,7 +99,11 @@ std::string ArgumentsText(const RankEvents& rank, const TraceArguments& argument
   add("sequence", arguments.sequence, absl::StrCat(arguments.sequence));
   add("stage", arguments.stage, absl::StrCat(arguments.stage));
   add("micro_batch", arguments.micro_batch, absl::StrCat(arguments.micro_batch));
-  if (arguments.unit >= 0) add("unit", arguments.unit, JsonText(rank.units[arguments.unit]));
+  // A span recorded before SetUnits has no name.
+  const bool named = arguments.unit >= 0 && arguments.unit < std::ssize(rank.units);
+  if (arguments.unit >= 0) {
+    add("unit", arguments.unit, named ? JsonText(rank.units[arguments.unit]) : absl::StrCat(arguments.unit));
+  }
   const std::int64_t waited = arguments.waited_ns;
   add("waited_ms", waited, absl::StrFormat("%d.%06d", waited / 1'000'000, waited % 1'000'000));
   return text;

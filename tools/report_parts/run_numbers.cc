@@ -336,10 +336,9 @@ std::vector<std::string> MetricNames(absl::Span<const RunNumbers> runs) {
 }
 
 std::string MeanOfSpread(const RunNumbers& run, const std::string& name) {
-  absl::string_view mean = name;
   for (const char* suffix : {"_mean", "_min", "_max", "_std"}) {
-    if (absl::ConsumeSuffix(&mean, suffix) && run.Find(std::string(mean)) != nullptr)
-      return std::string(mean);
+    absl::string_view mean = name;
+    if (absl::ConsumeSuffix(&mean, suffix) && run.Find(std::string(mean)) != nullptr) return std::string(mean);
   }
   return "";
 }
