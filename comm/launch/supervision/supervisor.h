@@ -6,9 +6,9 @@
 // One thread, one poll loop: the command's output, the agents of its ranks (rank_agent.h), signals, timeouts.
 // - SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are forwarded to the ranks. After SIGINT or SIGHUP the job has
 //   `grace_seconds` to end, then gets SIGTERM and as long again; after SIGTERM it has `grace_seconds`. Then the ranks
-//   get SIGKILL, and the launcher SIGTERM and 1 s later SIGKILL. Another SIGINT, SIGTERM or SIGHUP goes to the next step at
-//   once; without agents, a second SIGINT is forwarded as such, since a rank that saves its state after the first one
-//   would ignore SIGTERM.
+//   get SIGKILL, and the launcher SIGTERM and 1 s later SIGKILL. Another SIGINT, SIGTERM or SIGHUP goes to the next
+//   step at once; without agents, a second SIGINT is forwarded as such, since a rank that saves its state after the
+//   first one would ignore SIGTERM.
 // - No output for `idle_timeout_seconds`, or a run longer than `timeout_seconds`: SIGTERM, SIGKILL after the grace
 //   period; exit code 124, and a last line that says which ranks wrote last, and when.
 // - If a rank fails, the launcher ends the others, or after the grace period the supervisor does. The last lines
