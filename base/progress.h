@@ -16,9 +16,9 @@
 //                  preparing 0:12
 //
 // The line never wraps, down to 20 columns: first the bar is shortened or dropped, then the label. Update() and
-// Redraw() draw at most every `redraw_seconds`; call Redraw() between updates to keep the clock running. Each drawing
-// ends in a carriage return, so that line-buffering launchers show it at once, and lines written by others (WriteError)
-// overwrite it. Use it on one rank only. Not thread-safe.
+// Redraw() draw at most every `redraw_seconds`, but the full bar at once; call Redraw() between updates to keep the
+// clock running. Each drawing ends in a carriage return, so that line-buffering launchers show it at once, and lines
+// written by others (WriteError) overwrite it. Use it on one rank only. Not thread-safe.
 #ifndef PLAIT_BASE_PROGRESS_H_
 #define PLAIT_BASE_PROGRESS_H_
 
