@@ -39,7 +39,7 @@ class PendingWork;  // comm/backend.h
 using CallSite = std::source_location;
 
 // An operation in flight. The caller must not touch its buffers until it is complete. Move-only. Destroying an
-// incomplete one aborts (a message would be lost), unless an exception is being handled.
+// incomplete one aborts (a message would be lost), except during stack unwinding.
 class Work {
  public:
   Work();
