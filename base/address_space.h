@@ -1,4 +1,4 @@
-// What a limit on a process's address space (ulimit -v) leaves.
+// What is left under a limit on a process's address space (ulimit -v).
 #ifndef PLAIT_BASE_ADDRESS_SPACE_H_
 #define PLAIT_BASE_ADDRESS_SPACE_H_
 
@@ -7,7 +7,7 @@
 
 namespace plait::base {
 
-// Bytes that this process may still map; nothing where there is no limit, or the system does not tell. Local.
+// Bytes that this process may still map; nullopt if there is no limit, or if it cannot be determined. Local.
 std::optional<std::int64_t> AddressSpaceLeft();
 
 }  // namespace plait::base

@@ -1,4 +1,4 @@
-// Programming errors end the process, here and now.
+// Checks for programming errors: a failed check aborts the process.
 //
 //   PLAIT_CHECK(level < levels) << "level " << level << " of " << levels;
 //   PLAIT_CHECK_OK(status);
@@ -7,8 +7,8 @@
 //
 //   mgrit/delta.cc:41: PLAIT_CHECK(level < levels) failed: level 3 of 3
 //
-// Always on, also in optimised builds. What follows << is evaluated only on failure. Input and environment
-// errors are no programming errors: they are an absl::Status (base/status_macros.h).
+// Always on, also in optimised builds. What follows << is evaluated only on failure. Errors of input and environment
+// are returned as absl::Status instead (base/status_macros.h).
 #ifndef PLAIT_BASE_CHECK_H_
 #define PLAIT_BASE_CHECK_H_
 

@@ -1,5 +1,5 @@
-// A POSIX file that is read and written at given places, with absl::Status errors of one line. Other than
-// HDF5 it may be used on any thread while HDF5 is busy on another.
+// A POSIX file with positioned reads and writes, and absl::Status errors of one line. Thread-safe, unlike HDF5: may be
+// used while another thread is inside HDF5.
 #ifndef PLAIT_BASE_FILE_DESCRIPTOR_H_
 #define PLAIT_BASE_FILE_DESCRIPTOR_H_
 
@@ -12,12 +12,12 @@
 
 namespace plait::base {
 
-// Move-only; closes itself, without telling of errors: Sync() first.
+// Move-only. The destructor closes the file and ignores errors: call Sync() first.
 class FileDescriptor {
  public:
   enum class Mode { kRead, kReadWrite, kOpenOrCreate, kCreate };
-  // kOpenOrCreate: for reading and writing, keeps what is there. kCreate: the same, but emptied. Folders can
-  // be opened for reading, to Sync() them.
+  // kReadWrite: the file must exist. kOpenOrCreate: for reading and writing, keeps the contents. kCreate: the same,
+  // truncated. Directories can be opened with kRead, to Sync() them. Errors as DiskError().
   static absl::StatusOr<FileDescriptor> Open(const std::string& path, Mode mode);
   FileDescriptor(FileDescriptor&& other) noexcept
       : path_(std::move(other.path_)), id_(std::exchange(other.id_, -1)) {}
@@ -28,21 +28,23 @@ class FileDescriptor {
   }
   ~FileDescriptor();
 
-  // An exclusive lock (flock) that ends with the process. FAILED_PRECONDITION if another process holds it.
+  // Takes an exclusive lock (flock), held until this descriptor is closed. FAILED_PRECONDITION if it is held elsewhere;
+  // OK without a lock on file systems that have none.
   absl::Status Lock() const;
-  // The same once nobody else holds it; without effect on file systems that have no locks.
+  // The same, but blocks until the lock is free.
   void WaitForLock() const;
   absl::StatusOr<std::int64_t> SizeBytes() const;
   absl::Status Truncate(std::int64_t bytes) const;
-  // The file is `bytes` long then, and its room is taken on the disk, so that a full disk is known before the
-  // work is done; on file systems that cannot take room, only its length is set.
+  // Sets the length to `bytes` and allocates the blocks, so that a full disk is found before the data is computed.
+  // RESOURCE_EXHAUSTED if there is no space. Where the file system cannot preallocate, only the length is set.
   absl::Status Reserve(std::int64_t bytes) const;
-  // All `bytes` at `offset`. A file that ends before them is DATA_LOSS.
+  // Reads or writes all `bytes` at `offset`. Reading past the end of the file is DATA_LOSS.
   absl::Status ReadAt(void* to, std::int64_t bytes, std::int64_t offset) const;
   absl::Status WriteAt(const void* from, std::int64_t bytes, std::int64_t offset) const;
-  // The disk begins with what was written there, while the caller goes on; Sync() waits and tells of errors.
+  // Starts writing the range back to the disk (sync_file_range) and returns at once. A hint: only Sync() makes the data
+  // durable and reports errors.
   void StartSync(std::int64_t offset, std::int64_t bytes) const;
-  // Until it is on the disk.
+  // fsync: blocks until the contents are on the disk.
   absl::Status Sync() const;
 
  private:
@@ -52,7 +54,8 @@ class FileDescriptor {
   int id_ = -1;
 };
 
-// The error of a call that set `error`: full disks and files over a limit are RESOURCE_EXHAUSTED.
+// "PATH: DOING: ..." for an errno. Full disks, quotas and file size limits are RESOURCE_EXHAUSTED, everything else has
+// absl::ErrnoToStatusCode's code.
 absl::Status DiskError(int error, const std::string& path, const std::string& doing);
 
 }  // namespace plait::base

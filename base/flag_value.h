@@ -9,8 +9,8 @@
 
 namespace plait::base::internal {
 
-// "an integer", "an integer up to 2147483647", "an integer from 0 to 4294967295", "a number", "true or false"; empty for
-// a type of the tool's own.
+// "an integer", "an integer up to 2147483647", "an integer from 0 to 4294967295", "a number", "true or false"; empty
+// for any other type.
 std::string ExpectedValue(const absl::CommandLineFlag& flag);
 
 // As Python's repr() writes it: True, 128.0, 1e-05, 'text'.

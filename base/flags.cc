@@ -27,7 +27,7 @@
 namespace plait::base {
 namespace {
 
-// One of Abseil's flags, or one that sets a variable.
+// An Abseil flag or a BoundFlag.
 class Flag {
  public:
   explicit Flag(absl::CommandLineFlag* flag) : absl_(flag) {}
@@ -56,7 +56,7 @@ using FlagsByName = std::map<std::string, Flag>;
 constexpr int kColumns = 100, kLeastColumns = 60;
 constexpr int kHelpColumn = 30;
 
-// Abseil's own flags come with its libraries; everything else is the tool's.
+// All flags but those that Abseil's libraries define.
 FlagsByName ToolFlags(const ToolUsage& usage) {
   FlagsByName flags;
   for (const auto& [name, flag] : absl::GetAllFlags()) {
@@ -78,7 +78,7 @@ FlagsByName WithOldNames(FlagsByName flags, const ToolUsage& usage) {
 std::string WithDashes(const std::string& name) { return absl::StrReplaceAll(name, {{"_", "-"}}); }
 std::string WithUnderscores(const std::string& name) { return absl::StrReplaceAll(name, {{"-", "_"}}); }
 
-// What the user means by `--name`: a flag, and for --noname the opposite of it.
+// The flag that `--name` refers to; negated for --noname.
 struct Match {
   const Flag* flag = nullptr;
   bool negated = false;
@@ -144,7 +144,7 @@ absl::Status Leftover(const std::string& argument, const Flag* previous) {
 // Walks over the arguments; a flag may take the one after it as its value.
 class ArgumentReader {
  public:
-  // `positional` takes what is no flag; null: that is an error.
+  // `positional` receives positional arguments; if null, these are errors.
   ArgumentReader(absl::Span<const std::string> arguments, const FlagsByName& flags,
                  std::vector<std::string>* positional)
       : arguments_(arguments), flags_(flags), positional_(positional) {}
@@ -165,7 +165,7 @@ class ArgumentReader {
   }
 
  private:
-  // After "--" everything is positional; without positional arguments the two dashes mean nothing.
+  // After "--" everything is positional; if the tool takes no positional arguments, "--" is ignored.
   void TakeRest() {
     if (positional_ == nullptr) return;
     positional_->insert(positional_->end(), arguments_.begin() + next_, arguments_.end());
@@ -256,7 +256,8 @@ class ArgumentReader {
   bool in_file_ = false;
 };
 
-// `text` in lines of at most `columns`, continued at `indent`; the first line already has `used` characters.
+// `text` in lines of at most `columns`, where the first line already has `used` characters; later lines are indented by
+// `indent`.
 std::string Wrapped(const std::string& text, int indent, int used, int columns) {
   const std::vector<std::string> lines =
       WrapText(absl::StrReplaceAll(text, {{"\n", " "}}), columns - used, indent - used);
@@ -272,7 +273,7 @@ std::string FlagHelp(const Flag& flag, int columns) {
   return left + Wrapped(absl::StrCat(flag.help(), shown), kHelpColumn, kHelpColumn, columns);
 }
 
-// The groups' flags in their order, then those that no group names.
+// The flags by group, in order, then the ungrouped ones as "Other".
 std::vector<std::pair<std::string, std::vector<Flag>>> GroupedFlags(const ToolUsage& usage) {
   FlagsByName flags = ToolFlags(usage);
   std::vector<std::pair<std::string, std::vector<Flag>>> groups;

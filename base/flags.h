@@ -1,4 +1,4 @@
-// Command lines of tools: Abseil flags, with an argument parser and a help text of our own.
+// Command lines of tools: Abseil flags, with Plait's own argument parser and help text.
 //
 //   ABSL_FLAG(int, lp_levels, 3, "levels of the time grid");
 //   ABSL_FLAG(bool, use_sgd, false, "plain gradient descent instead of Adam");
@@ -13,28 +13,27 @@
 //     std::cout << "INPUT: " << base::Settings(usage) << "\n";
 //
 // Accepted: --lp-levels 3, --lp-levels=3, --lp_levels=3; --use-sgd, --use-sgd=true, --nouse-sgd,
-// --no-use-sgd; values that begin with a minus; --help and -h. The last of several values counts. An error is
+// --no-use-sgd; values that begin with a minus; --help and -h. A repeated flag takes its last value. An error is
 // one line:
 //
 //   train_gru: unknown flag --lp-level; did you mean --lp-levels? (--help lists all)
 //
-// Unknown flags, missing or malformed values and arguments that are no flag are errors; a tool that takes
-// files says so in ToolUsage::positional and asks for them. Flags that Abseil defines for itself (--undefok, ...) are
-// neither accepted nor shown.
+// Unknown flags, missing or malformed values and positional arguments are errors, unless ToolUsage::positional declares
+// the latter. Flags that Abseil defines for itself (--undefok, ...) are neither accepted nor shown.
 //
-// --flagfile=FILE stands for the flags in a file, one per line as above; later flags of the command line win. Empty lines
-// and those that begin with # are left out. A value in double quotes has escapes as in C:
+// --flagfile=FILE reads flags from a file, one per line as above; flags that follow it on the command line override
+// them. Empty lines and lines that begin with # are ignored. A value in double quotes may contain C escapes:
 //
-//   # a GPT for a processor
+//   # a GPT for the CPU
 //   --n-layer=4
 //   --sample-prompt="\n"
 //
-// A program with many settings binds the members of a struct instead, each written once:
+// A program with many settings binds the members of a struct instead of defining Abseil flags:
 //
 //   std::vector<base::BoundFlag> flags = {{"lp_levels", &settings.lp_levels, "levels of the time grid"}};
 //   base::ParseFlagsOrExit(argc, argv, {.name = "train_gru", ..., .bound = &flags});
 //
-// Local. Parsing changes the values of the flags, which Abseil keeps for the process: do it once, in main.
+// Local. Parsing sets process-wide flag values: do it once, in main.
 #ifndef PLAIT_BASE_FLAGS_H_
 #define PLAIT_BASE_FLAGS_H_
 
@@ -54,7 +53,7 @@ struct FlagGroup {
   std::vector<std::string> flags;  // names as in ABSL_FLAG, in the order in which they are shown
 };
 
-// A flag that sets a variable, whose value until then is the default.
+// A flag bound to a variable; the variable's value before parsing is the default.
 struct BoundFlag {
   using Value = std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, std::string*,
                              std::vector<int>*>;  // a list is written 4,2
@@ -66,44 +65,45 @@ struct BoundFlag {
   bool old_name_given = false;
 };
 
+// The value as written on a command line, "true", "4,2", "1e-05"; SetFromText reads it back.
 std::string ValueText(const BoundFlag::Value& value);
-// InvalidArgument "--NAME=TEXT: expected ..." where `text` is no value of this type.
+// Parses `text` into the bound variable. INVALID_ARGUMENT "--NAME=TEXT: expected ..." if it has the wrong type; the
+// variable is unchanged then.
 absl::Status SetFromText(BoundFlag& flag, const std::string& text);
 
 struct ToolUsage {
   std::string name;     // what errors begin with
   std::string summary;  // what the tool does, a sentence or two
   std::vector<std::string> examples = {};
-  // A name without its ABSL_FLAG or bound flag aborts. Flags that no group names are shown last, as "Other".
+  // Aborts if a group names a flag that does not exist or is in another group. Ungrouped flags come last, as "Other".
   std::vector<FlagGroup> groups = {};
-  // How the help names arguments that are no flags, such as "RUN.h5 [OTHER.h5 ...]"; empty: there are none.
+  // Positional arguments as the help shows them, such as "RUN.h5 [OTHER.h5 ...]"; empty: none are accepted.
   std::string positional = {};
-  std::vector<BoundFlag>* bound = nullptr;  // outlives the usage
+  std::vector<BoundFlag>* bound = nullptr;  // not owned; outlives the usage
 };
 
 enum class Request { kRun, kHelp };
 
-// Sets flags from `arguments` (without the program's name). InvalidArgument at the first argument that is
-// wrong; those before it are set by then. The message names the argument and what was expected, without the
-// tool's name.
+// Sets flags from `arguments` (without the program's name). INVALID_ARGUMENT at the first invalid argument; flags
+// before it have been set. The message names the argument and what was expected, without the tool's name.
 //
-// Where the usage has positional arguments they go to `positional`, in their order, between flags or after
-// them; all that follows "--" is positional. A single dash and a letter ("-lr=1") stays an error before it.
+// If the usage declares positional arguments, they are appended to `positional` (which must not be null) in order,
+// wherever they stand; everything after "--" is positional. Before it, an argument that begins with a single dash
+// ("-lr=1") is an error.
 absl::StatusOr<Request> ParseFlags(absl::Span<const std::string> arguments, const ToolUsage& usage,
                                    std::vector<std::string>* positional = nullptr);
 
-// The same for main: --help prints the help and exits 0; an error prints its line to standard error and
-// exits 2. Only rank 0 speaks: pass the rank where a launcher started several processes. Returns the
-// positional arguments.
+// The same for main: --help prints the help and exits with 0; an error is printed to standard error and exits with 2.
+// Only rank 0 prints: pass the rank where a launcher started several processes. Returns the positional arguments.
 std::vector<std::string> ParseFlagsOrExit(int argc, char** argv, const ToolUsage& usage, int rank = 0);
 
-// Lines of at most 100 columns: summary, examples, flags by group with their defaults.
+// Summary, usage, examples, and flags by group with their defaults, wrapped at 100 columns (examples are not wrapped).
 std::string HelpText(const ToolUsage& usage);
 
 // "--n-layer=4", as a line of a flag file that reads back as the same value.
 std::string FlagLine(const BoundFlag& flag);
 
-// Present values in the order of the groups, on one line, as Python's argparse shows them:
+// Current values in the order of the groups, on one line, as Python's argparse shows them:
 // "Namespace(seed=3649905550453979348, tf=128.0, use_sgd=False, data_dir='a b')".
 std::string Settings(const ToolUsage& usage);
 

@@ -1,5 +1,5 @@
-// How deep a JSON text is nested, found without a stack. Values that are nested a hundred thousand times parse, and end
-// the program when they are copied or printed, which recurses.
+// Nesting depth of a JSON text, computed without recursion. Check it before using a parsed value: values nested a
+// hundred thousand levels deep parse, but overflow the stack when they are copied or printed, which recurses.
 #ifndef PLAIT_BASE_JSON_DEPTH_H_
 #define PLAIT_BASE_JSON_DEPTH_H_
 
@@ -7,10 +7,10 @@
 
 namespace plait::base {
 
-// Deeper than anything that Plait reads.
+// Readers of JSON reject texts that are nested deeper.
 inline constexpr int kDeepestJson = 64;
 
-// Brackets open at once, at most, outside of strings; the text need not be JSON.
+// The largest number of brackets and braces open at once, outside of strings. The text need not be valid JSON.
 int JsonDepth(absl::string_view text);
 
 }  // namespace plait::base

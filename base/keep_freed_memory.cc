@@ -12,8 +12,8 @@
 namespace plait::base {
 namespace {
 
-// Of the heap's first part, from which a block of that size is taken and given back, untouched. A kernel that gives huge pages
-// to all or to none does not care.
+// For the first GiB of the heap: allocates a block of that size, advises the kernel, and frees it untouched. No effect
+// if transparent_hugepage is "always" or "never".
 void AskForHugePages() {
   constexpr std::size_t kHugePage = 2 << 20, kHeap = 1 << 30;
   void* const block = std::malloc(kHeap);
@@ -28,9 +28,9 @@ void AskForHugePages() {
 }  // namespace
 
 void KeepFreedMemory() {
-  mallopt(M_MMAP_MAX, 0);         // no blocks outside of the heap, which go back one by one
-  mallopt(M_TRIM_THRESHOLD, -1);  // no end
-  if (!AddressSpaceLeft().has_value()) AskForHugePages();  // else the room is for what needs it
+  mallopt(M_MMAP_MAX, 0);         // no mmapped blocks, which free() returns to the kernel one by one
+  mallopt(M_TRIM_THRESHOLD, -1);  // never shrink the heap
+  if (!AddressSpaceLeft().has_value()) AskForHugePages();  // under a limit a GiB may be too much
 }
 
 }  // namespace plait::base

@@ -1,4 +1,4 @@
-// The pages of a freed block are there again for the next one of its size.
+// The pages of a freed block are reused by the next allocation of its size.
 #include "base/keep_freed_memory.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kBytes = std::size_t{96} << 20;  // above what malloc keeps by itself
 
-// Pages that the kernel has given this process anew.
+// Number of minor page faults of this process.
 long PageFaults() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
@@ -24,7 +24,7 @@ long PageFaults() {
 void UseAndFree() {
   void* block = std::malloc(kBytes);
   std::memset(block, 1, kBytes);
-  // The compiler must not see that nobody reads it.
+  // Prevents the compiler from removing the block.
   asm volatile("" : : "r"(block) : "memory");
   std::free(block);
 }
@@ -41,7 +41,7 @@ TEST(KeepFreedMemoryTest, TheNextBlockIsOfPagesThatAreThere) {
   EXPECT_LT(PageFaults() - kept, 20);
 }
 
-// The kernel notes of a mapping that huge pages were asked for ("hg").
+// The kernel shows in VmFlags ("hg") that huge pages were requested for a mapping.
 bool HeapAsksForHugePages() {
   std::ifstream maps("/proc/self/smaps");
   bool in_heap = false, asks = false;

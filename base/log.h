@@ -7,12 +7,12 @@
 //
 //   [2024-07-17 07:35:30.304306][INFO][reader:358] - 7415 windows from data
 //
-// and the same from another rank with "[rank 3]" before the dash. Rank 0 says everything from INFO up, the
-// others only what is CRITICAL. The environment changes that: LOG_LEVEL=debug is rank 0's level,
-// LOG_FROM_ALL_RANKS=1 gives rank 0's level to all. Options come before the environment.
+// and the same from another rank with "[rank 3]" before the dash. By default rank 0 logs from INFO up, the other ranks
+// only CRITICAL. The environment changes that: LOG_LEVEL=debug sets rank 0's level, LOG_FROM_ALL_RANKS=1 applies rank
+// 0's level to all ranks. LogOptions::level takes precedence over LOG_LEVEL.
 //
-// Levels are shown in colour on a terminal, unless NO_COLOR is set. A Log is a small value that the caller
-// passes down; spdlog's registry and default logger are left alone. Lines of several threads do not mix.
+// Levels are coloured on a terminal, unless NO_COLOR is set. A Log is cheap to copy and passed down by value; spdlog's
+// registry and default logger are not touched. Thread-safe: lines of several threads do not interleave.
 #ifndef PLAIT_BASE_LOG_H_
 #define PLAIT_BASE_LOG_H_
 
@@ -37,23 +37,23 @@ enum class LogColour { kOnTerminal, kNever, kAlways };
 struct LogOptions {
   int rank = 0;
   std::string level = "";  // trace, debug, info, warning, error, critical, off; empty: LOG_LEVEL, else info
-  bool all_ranks = false;  // all ranks have that level; also LOG_FROM_ALL_RANKS=1
+  bool all_ranks = false;  // use that level on all ranks; also LOG_FROM_ALL_RANKS, if set and not "0"
   LogStream stream = LogStream::kStandardError;
   LogColour colour = LogColour::kOnTerminal;
-  // Environment variables; empty: this process's.
+  // Looks up environment variables; empty: std::getenv.
   std::function<const char*(const char* name)> lookup = {};
 };
 
-// Where in the source a message stands. The default argument is the caller's place.
+// Source location of a message; the default argument is the caller's.
 using LogSite = std::source_location;
 
 class Log {
  public:
-  // Says nothing at any level.
+  // Logs nothing.
   Log();
   explicit Log(std::shared_ptr<spdlog::logger> logger);
 
-  // Whether a message of this level would be shown: for messages that are costly to put together.
+  // Whether a message of this level would be shown: for messages that are expensive to build.
   bool Shows(LogLevel level) const;
   void Write(LogLevel level, absl::string_view message, LogSite site = LogSite::current()) const;
 
@@ -67,10 +67,10 @@ class Log {
   std::shared_ptr<spdlog::logger> logger_;
 };
 
-// INVALID_ARGUMENT for a level that is none of these, saying whether the option or LOG_LEVEL has it.
+// INVALID_ARGUMENT for an unknown level; the message says whether it came from the option or from LOG_LEVEL.
 absl::StatusOr<Log> MakeLog(const LogOptions& options);
 
-// The same, into a function of the caller's, which gets whole lines with their line ends.
+// The same, but passes each line, with its newline, to `write`.
 absl::StatusOr<Log> MakeLog(const LogOptions& options, std::function<void(absl::string_view line)> write);
 
 }  // namespace plait::base

@@ -31,7 +31,7 @@ LogOptions With(LogOptions options, const Variables& variables) {
   return options;
 }
 
-// All that a log with these options writes when asked to say something at three levels.
+// What a log with these options writes for messages at three levels.
 std::string Written(const LogOptions& options, const Variables& variables = {}) {
   std::string out;
   const auto log =
@@ -103,7 +103,7 @@ TEST(LogTest, TellsWhetherAMessageWouldBeShown) {
   EXPECT_FALSE(log->Shows(LogLevel::kDebug));
 }
 
-// What reaches a file descriptor behind which `target` stands while a message is logged.
+// What is written to a file descriptor, redirected to `target`, while a message is logged.
 std::string Captured(int file_descriptor, int target, int read_end, const LogOptions& options) {
   std::fflush(nullptr);
   const int kept = dup(file_descriptor);

@@ -8,7 +8,7 @@
 namespace plait::base {
 namespace {
 
-// A shared part of one or two letters says nothing.
+// Sharing one or two letters is no similarity.
 constexpr std::size_t kTellingLength = 3;
 
 bool OneContainsTheOther(const std::string& a, const std::string& b) {

@@ -1,4 +1,4 @@
-// Which word did the user mean?
+// Suggestions for mistyped words.
 #ifndef PLAIT_BASE_NEAREST_WORD_H_
 #define PLAIT_BASE_NEAREST_WORD_H_
 
@@ -7,12 +7,12 @@
 
 namespace plait::base {
 
-// Changes of one character, and swaps of neighbours, that turn `a` into `b` (optimal string alignment
-// distance).
+// Optimal string alignment distance: the least number of insertions, deletions, substitutions and swaps of neighbouring
+// characters that turn `a` into `b`.
 int EditDistance(const std::string& a, const std::string& b);
 
-// The word with the least edit distance; a word that contains `word`, or the other way round, counts as one
-// edit away. Ties go to the first. `words` must not be empty.
+// The word with the least edit distance. If one of the two contains the other, and has at least three characters, they
+// count as one edit apart. Ties go to the first. `words` must not be empty.
 std::string NearestWord(const std::string& word, const std::vector<std::string>& words);
 
 }  // namespace plait::base

@@ -4,8 +4,9 @@
 //     for (std::int64_t row = first; row < last; ++row) ...
 //   });
 //
-// at::parallel_for is a template in LibTorch's headers and has threads only where it is compiled with OpenMP, in a
-// program whose OpenMP is LibTorch's own. base:parallel_for is; other libraries call it (tools/check sees to it).
+// at::parallel_for is a template in LibTorch's headers: it runs in parallel only where it is compiled with OpenMP, and
+// linked against the OpenMP runtime that LibTorch uses. //base:parallel_for is the only library compiled so; all others
+// must call it instead of at::parallel_for (tools/check enforces this).
 #ifndef PLAIT_BASE_PARALLEL_FOR_H_
 #define PLAIT_BASE_PARALLEL_FOR_H_
 
@@ -16,14 +17,14 @@
 
 namespace plait {
 
-// Calls body(first, last) for ranges that make up [0, count), at the same time on up to at::get_num_threads() threads.
-// `numbers_each`: numbers that an index costs, as an addition of two tensors counts them; a thread gets 32,768 or more.
-// On the calling thread alone inside another parallel loop. The first exception of `body` is thrown again.
+// Calls body(first, last) for disjoint ranges that cover [0, count), on up to at::get_num_threads() threads.
+// `numbers_each`: cost of one index, in element-wise operations; a thread gets at least 32,768 of them.
+// Runs on the calling thread alone inside another parallel loop. Rethrows the first exception of `body`.
 void ParallelFor(std::int64_t count, std::int64_t numbers_each,
                  absl::FunctionRef<void(std::int64_t first, std::int64_t last)> body);
 
-// For tests: while it lives, the number of threads that ran ranges of each ParallelFor that this thread called. The
-// latest one of a thread records.
+// For tests: while it lives, records for each ParallelFor called by this thread how many threads ran it. If several are
+// alive on a thread, the latest records.
 class ThreadsOfLoops {
  public:
   ThreadsOfLoops();

@@ -98,7 +98,7 @@ TEST_F(ParallelForTest, RecordsTheThreadsOfItsLoops) {
   EXPECT_THAT(outer.counts(), testing::ElementsAre(3, 1));
 }
 
-// A second OpenMP would have threads of its own beside LibTorch's, and not know at::set_num_threads.
+// A second OpenMP runtime would have its own threads besides LibTorch's, and ignore at::set_num_threads.
 TEST_F(ParallelForTest, OneOpenMpInTheProgram) {
   std::ifstream maps("/proc/self/maps");
   std::set<std::string> libraries;

@@ -42,7 +42,7 @@ absl::Status CannotWrite(const std::string& where, int error) {
       absl::StrCat("cannot write in ", where, ": ", std::generic_category().message(error)));
 }
 
-// Writes enough to meet a full disk; 0 or an errno.
+// Writes and syncs a block, which fails on a full disk; returns 0 or an errno.
 int WriteBlock(int file) {
   const std::vector<char> block(4096, 'x');
   const ssize_t written = write(file, block.data(), block.size());
@@ -117,7 +117,7 @@ void RemoveTree(const std::string& path) {
 }
 
 absl::StatusOr<std::string> CacheFolder() {
-  // The specification has relative values ignored.
+  // The XDG specification says to ignore relative paths.
   if (const std::string cache = Environment("XDG_CACHE_HOME"); absl::StartsWith(cache, "/"))
     return cache + "/plait";
   const std::string home = HomeFolder();

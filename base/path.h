@@ -1,9 +1,9 @@
-// Where users' paths point, whether one can write there, and removing what was written.
+// Resolves paths given by users, checks that they are writable, and creates and removes directories.
 //
 //   const std::string folder = FromUser(absl::GetFlag(FLAGS_checkpoint_dir));
 //   PLAIT_RETURN_IF_ERROR(Prefixed(ProbeWritableFolder(folder), "--checkpoint-dir"));
 //
-// Local, no global state besides the environment.
+// Local.
 #ifndef PLAIT_BASE_PATH_H_
 #define PLAIT_BASE_PATH_H_
 
@@ -14,33 +14,34 @@
 
 namespace plait::base {
 
-// A path that the user typed, made absolute: relative to where the command was typed. `bazel run` starts
-// programs in a folder of its own and gives the user's in BUILD_WORKING_DIRECTORY. A leading "~/" is the home
-// folder (a shell does not expand it in --flag=~/x). An empty path stays empty.
+// Resolves a path given by the user, relative to the directory in which the command was typed: `bazel run` changes the
+// working directory and passes the user's in BUILD_WORKING_DIRECTORY. A leading "~" is expanded (a shell does not do so
+// in --flag=~/x). An empty path stays empty.
 std::string FromUser(const std::string& path);
 
-// Makes the folder and those above it, as needed; their names are on the disk when it returns.
+// Creates the directory and its parents as needed, and syncs the parents, so that the names survive a power loss. The
+// error has errno's code.
 absl::Status MakeFolders(const std::string& folder);
 
-// What was made, renamed and removed in the folder is on the disk when it returns. A file system that cannot flush
-// folders (some of the network) is no error: it does not undo what was written.
+// fsync of the directory: files created, renamed and removed in it are durable on return. Errors are ignored: some
+// network file systems cannot sync directories.
 void SyncFolder(const std::string& folder);
 
-// Makes the folder with its parents, writes a small file there, forces it to disk and removes it. The error
-// says which folder and why: a missing permission, a read-only or full disk, a file in the way.
+// Creates the directory with its parents, writes a small file there, syncs and removes it. PERMISSION_DENIED, with
+// directory and reason, if that fails: a missing permission, a read-only or full disk, a file of that name.
 absl::Status ProbeWritableFolder(const std::string& folder);
 
-// The same for a file that is to be written: its folder must exist and take files, and the name must not be a
-// folder's. The file itself is neither made nor changed.
+// Checks that a file can be written, without creating or changing it. NOT_FOUND if its directory does not exist,
+// INVALID_ARGUMENT if the path is a directory, PERMISSION_DENIED if the file or the directory is not writable.
 absl::Status ProbeWritableFile(const std::string& file);
 
-// Removes a file, or a folder with all that is in it; what cannot be removed, and what symbolic links point
-// to, stays. Use it instead of std::filesystem::remove_all: LibTorch's libtorch.so, which programs with CUDA
-// link, has one of its own that takes its place and crashes.
+// Removes a file, or a directory recursively. Ignores errors; does not follow symbolic links. Use it instead of
+// std::filesystem::remove_all: libtorch.so, which CUDA programs link, exports its own copy of that symbol, which is
+// called instead and crashes.
 void RemoveTree(const std::string& path);
 
-// Where prepared data may be kept between runs: $XDG_CACHE_HOME/plait, else ~/.cache/plait (the home folder
-// from HOME, else from the user database). Not made. NotFound when the user has no home.
+// Directory for prepared data that is kept between runs: $XDG_CACHE_HOME/plait, else ~/.cache/plait (home from HOME,
+// else from the user database). Not created. NOT_FOUND if the user has no home directory.
 absl::StatusOr<std::string> CacheFolder();
 
 }  // namespace plait::base

@@ -13,9 +13,9 @@
 //      ├─ 0.326 forward  100 x
 //      └─ 0.577 [self]
 //
-// A node is a name below its parent, with its time and how often it was entered; children are listed by time,
-// [self] is what no child covers. Entering and leaving cost two clock reads and a look-up among the siblings.
-// One thread; scopes end in reverse order. Names must live as long as the profile (string literals).
+// Each line has the total seconds, the name and, above 1, the number of calls; children are sorted by time, and [self]
+// is the time in no child. A scope costs two clock reads and a look-up among its siblings. Not thread-safe; scopes must
+// be nested. Names must outlive the profile (string literals).
 #ifndef PLAIT_BASE_PROFILE_H_
 #define PLAIT_BASE_PROFILE_H_
 
@@ -28,11 +28,11 @@
 namespace plait::base {
 
 struct TreeStyle {
-  double least_share = 0.01;  // of the whole: smaller nodes are left out and counted in "[others]"
+  double least_share = 0.01;  // of the total: smaller nodes are summed up in "[others]"
   bool utf8 = true;           // ASCII branches otherwise
 };
 
-// Seconds since some moment: of the world, and of the processor for all threads of this process together.
+// Seconds since an arbitrary origin: wall-clock time, and CPU time of all threads of this process.
 struct ProfileClocks {
   std::function<double()> wall;
   std::function<double()> processor;
@@ -55,14 +55,14 @@ class Profile {
     Profile& profile_;
   };
 
-  // Seconds since the beginning, and of the processor, all threads together.
+  // Wall-clock and CPU seconds since construction; CPU time is summed over all threads.
   double wall_seconds() const;
   double processor_seconds() const;
 
-  // Of a path below the root, "step/forward"; 0 if it was never entered. Scopes still open count up to now.
+  // Seconds in a path below the root, such as "step/forward"; 0 if it was never entered. Open scopes count up to now.
   double SecondsOf(std::string_view path) const;
 
-  // One node a line, ending in a newline.
+  // One node per line, as above.
   std::string Tree(const TreeStyle& style) const;
 
  private:

@@ -1,4 +1,4 @@
-// A progress bar with the time left on a terminal; now and then a plain line in a file.
+// A progress bar with the remaining time on a terminal; occasional plain lines where output goes to a file.
 //
 //   Progress progress(std::cout, DetectTerminal(1), {.label = "epoch 1", .total = batches});
 //   for (int i = 0; i < batches; ++i) {
@@ -11,14 +11,14 @@
 // On a terminal:   epoch 1 [=======>            ]  38% 0:12 left
 // In a file:       epoch 1: 40% (30 of 75), 0:12 left            at every tenth of the way
 //
-// Where the total is not known there is the time so far, and nothing in a file:
+// If the total is unknown, the terminal shows the elapsed time, and a file gets nothing:
 //
 //                  preparing 0:12
 //
-// The bar never wraps, down to 20 columns: first the bar, then the label is shortened. It is drawn at most
-// ten times a second; between updates Redraw counts the time. The cursor stays in front of the bar, and each drawing ends
-// in a carriage return, so that whoever passes output on by lines shows it at once, and a line that comes another
-// way (WriteError) takes its place. Give it to the one rank that speaks. Not thread-safe.
+// The line never wraps, down to 20 columns: first the bar is shortened or dropped, then the label. Update() and
+// Redraw() draw at most every `redraw_seconds`, but the full bar at once; call Redraw() between updates to keep the
+// clock running. Each drawing ends in a carriage return, so that line-buffering launchers show it at once, and lines
+// written by others (WriteError) overwrite it. Use it on one rank only. Not thread-safe.
 #ifndef PLAIT_BASE_PROGRESS_H_
 #define PLAIT_BASE_PROGRESS_H_
 
@@ -34,19 +34,19 @@ namespace plait::base {
 
 struct ProgressOptions {
   std::string label = "";
-  std::int64_t total = 0;         // 0: not known
-  std::int64_t done = 0;          // at the start, as in a run that goes on
-  int plain_lines = 10;           // how many in a file; 0: none
-  double plain_seconds = 0;       // least time from the start to the first of them, and between two
-  double redraw_seconds = 0.1;    // least time between two drawings of the bar
-  double draw_after_seconds = 0;  // what ends earlier is not drawn
-  // Seconds since some start; a test gives its own.
+  std::int64_t total = 0;         // 0: unknown
+  std::int64_t done = 0;          // at the start, for a resumed run
+  int plain_lines = 10;           // number of lines in a file; 0: none
+  double plain_seconds = 0;       // minimum time before the first of them, and between two
+  double redraw_seconds = 0.1;    // minimum time between two drawings of the bar
+  double draw_after_seconds = 0;  // nothing is drawn before
+  // Monotonic clock in seconds; tests replace it.
   std::function<double()> now_seconds = [] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   };
 };
 
-// "0:07", "12:30", "3:05:00", and "-:--" for a negative or unknown time.
+// "0:07", "12:30", "3:05:00"; "-:--" if `seconds` is negative, NaN or more than ten days.
 std::string ClockTime(double seconds);
 
 class Progress {
@@ -57,15 +57,15 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void SetLabel(const std::string& label) { options_.label = label; }
-  // `done` of `total` units are done; beyond total counts as total.
+  // `done` of `total` units are done; clamped to `total`.
   void Update(std::int64_t done);
-  // The same bar, some time later.
+  // Draws the bar with the current time.
   void Redraw();
   // Writes `line` and a newline, and draws the bar again below it.
   void Print(const std::string& line);
   // Removes the bar until it is drawn again.
   void Erase();
-  // Removes the bar. Nothing is drawn afterwards; Print still prints.
+  // Removes the bar for good; Print still works.
   void Finish();
 
  private:

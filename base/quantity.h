@@ -14,11 +14,13 @@ struct Unit {
   absl::string_view suffix;  // " ms", " MiB"; empty for units other than "s" and "bytes"
 };
 
-// The largest multiple of `unit` ("s" or "bytes") that is at most `value`, or the smallest multiple.
+// The largest of s, ms, µs, ns ("s") or TiB, GiB, MiB, KiB, B ("bytes") that is not above |value|, else the smallest.
+// For any other `unit`, size 1 and no suffix.
 Unit UnitFor(double value, absl::string_view unit);
 
-// Four digits: (0.00154, "s") is "1.54 ms", (3350528, "bytes") "3.195 MiB". Other units are not added: 2152.4
-// is "2152", 41234.5 "41,230". "-" for NaN, "inf". Microseconds are written with a Greek letter.
+// Four significant digits: (0.00154, "s") is "1.54 ms", (3350528, "bytes") "3.195 MiB". Any other unit is not printed:
+// 2152.4 is "2152", 41234.5 "41,230"; integers below a million keep all digits. "-" for NaN; "inf", "-inf".
+// Microseconds are "µs" in UTF-8 (AsciiOnly() in text.h makes that "us").
 std::string FormatQuantity(double value, absl::string_view unit = "");
 
 // "12,345".
@@ -27,7 +29,7 @@ std::string FormatCount(std::int64_t value);
 // 0.123 is "12.3 %"; "-" if not finite.
 std::string FormatPercent(double fraction);
 
-// Three digits: "0.52"; "-" if not finite.
+// Three significant digits: "0.52"; "-" if not finite.
 std::string FormatRatio(double ratio);
 
 // printf's exponents without padding: "1e+06" becomes "1e6", "1e-06" "1e-6".

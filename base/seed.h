@@ -4,9 +4,8 @@
 //   RandomStream order(DeriveSeed(seed, "shuffle", epoch));
 //   Shuffle(order, absl::MakeSpan(indices));
 //
-// The same (seed, name, index) gives the same numbers on every rank, machine, compiler and version of Plait;
-// the rank must not be part of them unless ranks shall differ. Nothing here is for cryptography. Local, no
-// global state.
+// The same (seed, name, index) gives the same numbers on every rank, machine, compiler and version of Plait. Include
+// the rank only where ranks must draw different numbers. Not cryptographically secure. Local.
 #ifndef PLAIT_BASE_SEED_H_
 #define PLAIT_BASE_SEED_H_
 
@@ -23,9 +22,8 @@ namespace plait::base {
 // (Steele, Lea, Flood, OOPSLA 2014) over seed, name and index.
 std::uint64_t DeriveSeed(std::uint64_t seed, std::string_view name, std::uint64_t index = 0);
 
-// The sequence of SplitMix64: 64 bits of state, every 64-bit number once per period of 2^64. Copies repeat
-// the stream. A UniformRandomBitGenerator; the standard's distributions differ between libraries, those here
-// do not.
+// SplitMix64: 64 bits of state, every 64-bit number once per period of 2^64. A copy repeats the stream. A
+// UniformRandomBitGenerator; unlike the standard library's distributions, those below give the same numbers everywhere.
 class RandomStream {
  public:
   using result_type = std::uint64_t;
@@ -39,17 +37,17 @@ class RandomStream {
   std::uint64_t Below(std::uint64_t bound);
   // Uniform in [0, 1), 53 bits.
   double Uniform();
-  // Standard normal by Box and Muller, two draws a call.
+  // Standard normal (Box-Muller); consumes two draws per call.
   double Normal();
 
-  // To save and restore a stream at the same place.
+  // Saves the position: RandomStream(state()) continues the stream.
   std::uint64_t state() const { return state_; }
 
  private:
   std::uint64_t state_;
 };
 
-// Fisher and Yates, from the back; every order equally likely.
+// Fisher-Yates shuffle, from the back; every order is equally likely.
 template <typename T>
 void Shuffle(RandomStream& stream, absl::Span<T> values) {
   for (std::size_t left = values.size(); left > 1; --left) {

@@ -1,16 +1,15 @@
-// Passing errors on: a function that returns absl::Status or absl::StatusOr<T> gives up at the first error.
+// Error propagation for functions that return absl::Status or absl::StatusOr<T>.
 //
 //   absl::StatusOr<Windows> ReadWindows(const std::string& folder) {
 //     PLAIT_ASSIGN_OR_RETURN(const std::vector<int> labels, ReadLabels(folder + "/y_train.txt"));
 //     PLAIT_RETURN_IF_ERROR(CheckLabels(labels));
 //     ...
 //
-// A message names what, where, what was expected and what to do, on one line. Prefixed() adds where:
+// An error message says on one line what failed, where, what was expected and what to do. Prefixed() adds where:
 //
 //   PLAIT_RETURN_IF_ERROR(Prefixed(ParseLine(line), path));     // "y_train.txt: expected a number"
 //
-// A left-hand side with a comma in it, such as a structured binding, needs parentheses of its own type: name
-// it.
+// The left-hand side must not contain a comma outside parentheses, as in a structured binding or std::map<K, V>.
 #ifndef PLAIT_BASE_STATUS_MACROS_H_
 #define PLAIT_BASE_STATUS_MACROS_H_
 
@@ -51,8 +50,8 @@ absl::Status StatusOf(const absl::StatusOr<T>& result) {
       return plait_status;                                                                             \
   } while (false)
 
-// Declares or assigns `lhs` from a StatusOr expression, or returns its error. Several statements: needs
-// braces.
+// Declares or assigns `lhs` from a StatusOr expression, or returns its error. Expands to several statements: needs
+// braces after `if`.
 #define PLAIT_ASSIGN_OR_RETURN(lhs, expression) \
   PLAIT_INTERNAL_ASSIGN_OR_RETURN(PLAIT_INTERNAL_JOIN(plait_result_, __LINE__), lhs, expression)
 

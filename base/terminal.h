@@ -1,4 +1,4 @@
-// What the output can show: a terminal of some width, colours, or a plain file.
+// Terminal detection: width, colours, or a plain file.
 #ifndef PLAIT_BASE_TERMINAL_H_
 #define PLAIT_BASE_TERMINAL_H_
 
@@ -12,21 +12,22 @@ struct Terminal {
   int columns = 80;
 };
 
-// Of a file descriptor, usually 1 or 2. A file, a pipe or TERM=dumb is not interactive; NO_COLOR, when set
-// and not empty, turns colours off (no-color.org). The width is the window's, else COLUMNS, else 80.
+// Describes the terminal behind a file descriptor, usually 1 or 2. A file, a pipe, or TERM unset or "dumb" is not
+// interactive; NO_COLOR, if set and not empty, turns colours off (no-color.org). The width is the window's, else
+// COLUMNS, else 80.
 //
-// Launchers give ranks pseudo-terminals, whatever there is at their own end. A rank therefore has a terminal
-// only if the program that started it said so by TellRanksOfTerminal.
+// Launchers give ranks pseudo-terminals even if their own output is a file. In a process that a launcher started, the
+// answer therefore comes from PLAIT_TERMINAL, see TellRanksOfTerminal(); without it the rank has no terminal.
 Terminal DetectTerminal(int file_descriptor);
 
-// Before ranks are started: notes in the environment, as PLAIT_TERMINAL, what this process's descriptors 1
-// and 2 can show.
+// Call before starting ranks: stores what this process's descriptors 1 and 2 can show in PLAIT_TERMINAL, in the
+// environment that the ranks inherit.
 void TellRanksOfTerminal();
 
-// A line on standard error, in one write, so that lines of several processes do not mix; what is left of a progress bar in
-// its place goes. Safe from any thread.
+// Writes `line` and a newline to standard error in one write(2), so that lines of several processes do not interleave.
+// Erases a progress bar on that line. Thread-safe.
 void WriteError(const std::string& line);
-// What it writes.
+// The bytes that WriteError() writes.
 std::string ErrorText(const std::string& line);
 
 }  // namespace plait::base

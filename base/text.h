@@ -1,4 +1,4 @@
-// UTF-8 text: decoding, width in a terminal, wrapping.
+// UTF-8 text: decoding, terminal width, wrapping, quoting.
 //
 //   for (absl::string_view rest = text; !rest.empty();) {
 //     const CodePoint point = FirstCodePoint(rest);
@@ -28,8 +28,7 @@ CodePoint FirstCodePoint(absl::string_view text);
 // Appends the UTF-8 form of a valid code point.
 void AppendUtf8(std::int32_t code_point, std::string& out);
 
-// `text` with every byte that is not UTF-8 replaced by `invalid` and every ASCII control character by
-// `control`.
+// `text` with every invalid byte replaced by `invalid` and every ASCII control character (newlines too) by `control`.
 std::string Printable(absl::string_view text, absl::string_view invalid = "?",
                       absl::string_view control = " ");
 
@@ -47,10 +46,10 @@ int TextWidth(absl::string_view text);
 absl::string_view TextPrefix(absl::string_view text, int columns);
 
 // Lines of at most `columns` code points, split at spaces; longer words are cut. Lines after the first begin
-// with `indent` spaces. At least one line.
+// with `indent` spaces, which must be fewer than `columns`. Returns at least one line.
 std::vector<std::string> WrapText(absl::string_view text, int columns, int indent = 0);
 
-// Words as a line for a shell, in quotes where it would change them: "printf '%s x' a".
+// Words as a shell command line, quoted where necessary: "printf '%s x' a".
 std::string ShellCommand(const std::vector<std::string>& words);
 
 }  // namespace plait::base

@@ -1,4 +1,4 @@
-// Named timers: how often, how long in total, mean and standard deviation.
+// Named timers: count, total, mean and standard deviation.
 //
 //   TimerSet timers;                               // one per rank, owned by the program and passed down
 //   Timer& step = timers.Get("ForWD::step");       // look up once ...
@@ -8,8 +8,8 @@
 //   }
 //   std::cout << TimerTable(timers, rank);         // base/timer_report.h
 //
-// A reference from Get() stays valid as long as the set. Neither class is thread-safe: give each thread a set
-// and Merge() them. Local: nothing here communicates.
+// A reference from Get() stays valid as long as the set. Not thread-safe: give each thread its own set and Merge()
+// them. Local.
 #ifndef PLAIT_BASE_TIMER_H_
 #define PLAIT_BASE_TIMER_H_
 
@@ -21,7 +21,7 @@
 
 namespace plait::base {
 
-// Welford's running moments (Technometrics 4(3), 1962): no cancellation, however many samples.
+// Welford's running moments (Technometrics 4(3), 1962): no cancellation for any number of samples.
 class Timer {
  public:
   void Add(double seconds) {
@@ -38,7 +38,7 @@ class Timer {
   std::int64_t count() const { return count_; }
   double total_seconds() const { return total_seconds_; }
   double mean_seconds() const { return count_ == 0 ? 0 : total_seconds_ / static_cast<double>(count_); }
-  // Of a sample (divides by count - 1); 0 with fewer than two.
+  // Sample standard deviation (divides by count - 1); 0 with fewer than two samples.
   double stdev_seconds() const;
 
  private:
@@ -70,9 +70,9 @@ class ScopedTimer {
 
 class TimerSet {
  public:
-  // The timer of that name, made on first use.
+  // The timer of that name, created on first use.
   Timer& Get(std::string_view name);
-  // Null when no such timer was ever asked for.
+  // Null if Get() was never called with this name.
   const Timer* Find(std::string_view name) const;
 
   void Merge(const TimerSet& other);

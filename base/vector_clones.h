@@ -1,11 +1,12 @@
-// PLAIT_VECTOR_CLONES in front of a function: compiled once for each width of x86's vectors, of which the loader takes what this
-// processor has. For loops over a constant number of elements of restrict pointers, without calls, which compilers make vector instructions of.
+// PLAIT_VECTOR_CLONES before a function compiles it for AVX-512, AVX2 and baseline x86-64; the dynamic loader selects
+// the version for the processor at hand (GCC's target_clones). For loops that the compiler vectorises: over a constant
+// number of elements, through restrict pointers, without calls.
 //
-// All clones make the same bits in a target with copts = ["-ffp-contract=off"].
+// All clones give bitwise identical results in a target with copts = ["-ffp-contract=off"].
 #ifndef PLAIT_BASE_VECTOR_CLONES_H_
 #define PLAIT_BASE_VECTOR_CLONES_H_
 
-// The loader chooses before the thread sanitizer can run, which it would call.
+// Not under ThreadSanitizer: the resolvers run before its runtime is initialised, and would call into it.
 #if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_THREAD__)
 #define PLAIT_VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else

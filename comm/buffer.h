@@ -1,4 +1,4 @@
-// What a message is made of: typed memory, on the host or on a device. No tensor library is needed.
+// Typed memory, on the host or on a device: the arguments of collectives. Independent of LibTorch.
 #ifndef PLAIT_COMM_BUFFER_H_
 #define PLAIT_COMM_BUFFER_H_
 
@@ -19,7 +19,7 @@ enum class Device : std::uint8_t { kCpu, kCuda };
 absl::string_view Name(DataType type);
 std::int64_t SizeInBytes(DataType type);
 bool IsFloatingPoint(DataType type);
-bool IsHalfPrecision(DataType type);  // bf16 and f16: reduced in f32
+bool IsHalfPrecision(DataType type);  // bf16 and f16, which are reduced in f32
 
 template <typename T>
 struct DataTypeOf;

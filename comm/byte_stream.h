@@ -1,4 +1,4 @@
-// Numbers and strings as bytes, for messages between processes of one job (same program, same byte order).
+// Serialization of numbers and strings, for messages between processes of one job (same program, same byte order).
 #ifndef PLAIT_COMM_BYTE_STREAM_H_
 #define PLAIT_COMM_BYTE_STREAM_H_
 
@@ -35,7 +35,7 @@ class ByteWriter {
   std::string bytes_;
 };
 
-// Reads what was written. Past the end everything is zero or empty, and ok() is false.
+// Reads what ByteWriter wrote, in the same order. Reads past the end give zero or empty values and make ok() false.
 class ByteReader {
  public:
   explicit ByteReader(absl::string_view bytes) : bytes_(bytes) {}

@@ -1,6 +1,5 @@
-// What the ranks of a group have in common when they make the same call. Each rank sends its fingerprint
-// along with a collective, so that a rank that calls something else is named and no wrong numbers are
-// computed.
+// The properties of a collective call that must be equal on all ranks of the group. Each rank sends its fingerprint
+// along with the collective, so that mismatched calls are reported instead of computing wrong results.
 #ifndef PLAIT_COMM_CALL_FINGERPRINT_H_
 #define PLAIT_COMM_CALL_FINGERPRINT_H_
 
@@ -35,7 +34,7 @@ std::string Describe(const CallFingerprint& call, absl::string_view group);
 // Throws TransportError if two ranks of a group differ.
 void CheckSameCall(const CallFingerprint& mine, int my_rank, const CallFingerprint& theirs, int their_rank);
 
-// What sender and receiver of a message have in common. Sent as bytes.
+// The properties of a message that must be equal on sender and receiver. Sent as bytes.
 struct MessageHeader {
   std::int64_t count = 0;
   DataType type = DataType::kUInt8;

@@ -1,4 +1,4 @@
-// A group of ranks that talk to each other.
+// A group of ranks, with collectives and point-to-point messages.
 //
 //   comm::Communicator world = session.world();          // comm/session.h
 //   comm::Communicator lp = world.Split(color, key, "lp");
@@ -7,14 +7,13 @@
 //   ...
 //   work.Wait();
 //
-// All ranks of a group call the same collectives in the same order. A group of one is the identity.
-// Every call is recorded (comm/flight_recorder.h) and watched (comm/watchdog): a rank that does not come
-// ends the job with one line that names it. No call returns a status: a transport failure throws
-// comm::TransportError, an argument that cannot be right (a count that does not fit, a rank outside the
-// group) ends the process.
+// All ranks of a group must call the same collectives in the same order. In a group of one, collectives copy or do
+// nothing. Every call is recorded (comm/flight_recorder.h) and watched (comm/watchdog): a rank that does not take part
+// ends the job with a line that names it. Communication returns no status: a transport failure throws
+// comm::TransportError; an invalid argument (a count that does not match, a rank outside the group) aborts.
 //
-// The same inputs on the same ranks give the same bits, every time and on every rank. Counts are 64 bits
-// wide; transports that count in 32 bits get several messages. Communicators of one process are used by one
+// The same inputs on the same ranks give bitwise identical results, every time and on every rank. Counts are 64-bit;
+// long buffers are split where MPI counts in 32 bits. Not thread-safe: use all communicators of a process from one
 // thread at a time. Tensors: comm/tensor_collectives.h.
 #ifndef PLAIT_COMM_COMMUNICATOR_H_
 #define PLAIT_COMM_COMMUNICATOR_H_
@@ -36,12 +35,11 @@ namespace plait::comm {
 class FlightRecorder;
 class Group;        // comm/group.h
 class PendingWork;  // comm/backend.h
-// Where in the program a call stands; the hang report names it.
+// Source location of a call; the hang report prints it.
 using CallSite = std::source_location;
 
-// An operation under way. Its buffers stay untouched by the caller until it is complete. Move-only. To drop
-// one incomplete is a programming error and ends the process (a message would be lost), unless an exception
-// is already on its way.
+// An operation in flight. The caller must not touch its buffers until it is complete. Move-only. Destroying an
+// incomplete one aborts (a message would be lost), except during stack unwinding.
 class Work {
  public:
   Work();
@@ -50,8 +48,8 @@ class Work {
   Work& operator=(Work&&) noexcept;
   ~Work();
 
-  bool Test();  // true once complete; never blocks. Moves the operation on.
-  void Wait();  // returns when complete; at once if it already is, or if there is nothing to wait for
+  bool Test();  // true once complete; never blocks. Advances all operations of the process.
+  void Wait();  // blocks until complete; returns at once if default-constructed or already complete
   bool valid() const { return pending_ != nullptr; }
 
  private:
@@ -60,7 +58,7 @@ class Work {
 
 class Communicator {
  public:
-  // The group of one, without MPI.
+  // A group of one, without MPI.
   static Communicator Self();
   explicit Communicator(std::shared_ptr<Group> group);
 
@@ -68,25 +66,23 @@ class Communicator {
   int size() const;
   const std::string& name() const;  // the axis: "world", "lp", "dp_shard", ...
 
-  // Where its buffers live.
+  // The memory that buffers must be in.
   Device device() const;
-  // The same ranks with buffers in the memory of CUDA device `device_index`; itself where the session has no
-  // device backend. Collective at its first call. Throws TransportError if the device transport cannot be set
-  // up.
+  // The same ranks, for buffers in the memory of CUDA device `device_index`; itself if the session has no
+  // device backend. The first call is collective. Throws TransportError if NCCL cannot be initialised.
   Communicator OnCuda(int device_index, CallSite site = CallSite::current()) const;
 
-  // Of the whole process: all its communicators note their calls in one place.
+  // Shared by all communicators of the session.
   const Stats& stats() const;
   FlightRecorder& recorder() const;
 
-  // Collective. Ranks with the same `color` form a group, ordered by (key, rank). A negative color joins none
-  // and gets a group of one.
+  // Collective, as MPI_Comm_split. Ranks with the same `color` form a group, ordered by (key, rank). A rank with a
+  // negative color gets a group of one. `name` is the axis in stats and reports.
   Communicator Split(int color, int key, absl::string_view name, CallSite site = CallSite::current()) const;
 
-  // Below, `in` and `out` may also be in place where the parts coincide: `in` is this rank's part of `out`
-  // (all-gather, gather on the root), `out` is this rank's part of `in` (scatter on the root;
-  // reduce-scatter), or both are the same memory (all-to-all with equal counts, reduce on the root). Any
-  // other overlap is an error.
+  // All below are collective over the group, but Send and Receive. They may be in place: `in` is this rank's part of
+  // `out` (all-gather; gather on the root), `out` is this rank's part of `in` (reduce-scatter; scatter on the root), or
+  // both are the same memory (AllToAll, but not AllToAllV; reduce on the root). Any other overlap aborts.
   void AllReduce(Buffer values, ReduceOp op = ReduceOp::kSum, CallSite site = CallSite::current()) const;
   void Broadcast(Buffer values, int root, CallSite site = CallSite::current()) const;
   // `out` holds size() x in.count elements, ordered by rank.
@@ -94,20 +90,21 @@ class Communicator {
   // `in` holds size() x out.count elements; this rank receives the reduced part of its own index.
   void ReduceScatter(ConstBuffer in, Buffer out, ReduceOp op = ReduceOp::kSum,
                      CallSite site = CallSite::current()) const;
-  // Part r of `in` goes to rank r; part r of `out` comes from rank r.
+  // Part r of `in` goes to rank r; part r of `out` comes from rank r. Counts are in elements, one per rank.
   void AllToAll(ConstBuffer in, Buffer out, CallSite site = CallSite::current()) const;
   void AllToAllV(ConstBuffer in, absl::Span<const std::int64_t> send_counts, Buffer out,
                  absl::Span<const std::int64_t> receive_counts, CallSite site = CallSite::current()) const;
-  // `out` is read on the root alone; it may be empty elsewhere.
+  // Used on the root only, and may be empty elsewhere: `out` of Reduce and Gather, `in` of Scatter.
   void Reduce(ConstBuffer in, Buffer out, ReduceOp op, int root, CallSite site = CallSite::current()) const;
   void Gather(ConstBuffer in, Buffer out, int root, CallSite site = CallSite::current()) const;
   void Scatter(ConstBuffer in, Buffer out, int root, CallSite site = CallSite::current()) const;
+  // `tag` is in [0, 2^30). A message must have the count and type of the receive that matches it (TransportError).
   void Send(ConstBuffer values, int to, int tag, CallSite site = CallSite::current()) const;
   void Receive(Buffer values, int from, int tag, CallSite site = CallSite::current()) const;
   void Barrier(CallSite site = CallSite::current()) const;
 
-  // As above, returning at once. `tag` tells calls of the same shape apart, by what their data is: ranks that
-  // make the call with different tags are named, as ranks that call something else.
+  // The same, non-blocking. In a collective, `tag` identifies the data, to tell calls of the same shape apart: ranks
+  // that pass different tags are reported like ranks that make different calls.
   [[nodiscard]] Work AllReduceAsync(Buffer values, ReduceOp op = ReduceOp::kSum, int tag = kNoTag,
                                     CallSite site = CallSite::current()) const;
   [[nodiscard]] Work BroadcastAsync(Buffer values, int root, CallSite site = CallSite::current()) const;
@@ -131,8 +128,8 @@ class Communicator {
                                   CallSite site = CallSite::current()) const;
   [[nodiscard]] Work BarrierAsync(CallSite site = CallSite::current()) const;
 
-  // Collective. OK if every rank brings OK; else, on every rank, the worst code with the message of the
-  // lowest failing rank. For set-up and I/O: between two collectives every rank takes the same decision.
+  // Collective. OK if `mine` is OK on every rank; else, on every rank, the largest status code and the message of the
+  // lowest failing rank. For set-up and I/O, so that all ranks take the same branch before their next collective.
   absl::Status Agree(const absl::Status& mine, CallSite site = CallSite::current()) const;
 
  private:

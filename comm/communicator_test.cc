@@ -1,4 +1,4 @@
-// What Communicator adds to every transport: the record, the counts, the agreement of all ranks.
+// What Communicator adds to all transports: recording, statistics, Agree.
 #include "comm/communicator.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What this process has called on its communicators, always on: a ring of the latest calls.
+// A ring buffer of the latest calls of this process on its communicators, always on.
 //
 //   {
 //     comm::PhaseScope phase(world, "optimizer");     // reports say in which phase a rank was
@@ -10,8 +10,8 @@
 //
 //   #12 all_reduce[tp] f32[180736] at train.cc:88, waiting for 4.1 s, in phase backward
 //
-// Collectives are numbered per group: the ranks of a group give the same call the same number. Messages
-// between two ranks have a numbering of their own. A call costs about 0.1 microseconds of recording.
+// Collectives are numbered per group, the same on all of its ranks. Point-to-point messages are counted separately, per
+// group and rank. Recording costs about 0.1 microseconds per call.
 #ifndef PLAIT_COMM_FLIGHT_RECORDER_H_
 #define PLAIT_COMM_FLIGHT_RECORDER_H_
 
@@ -28,7 +28,7 @@
 
 namespace plait::comm {
 
-// kInFlight: started, and the program does something else. kWaiting: the program stands still for it.
+// kInFlight: started, and the program continues. kWaiting: the program is blocked in it.
 enum class CallState : std::uint8_t { kInFlight, kWaiting, kComplete };
 
 struct CallRecord {
@@ -43,7 +43,7 @@ struct CallRecord {
   int tag = kNoTag;
   CallState state = CallState::kComplete;
   double entered_seconds = 0;  // on Now()'s clock
-  bool waited = false;         // the program stood still in it, since:
+  bool waited = false;         // the program blocked in it, since:
   double waiting_since_seconds = 0;
   double completed_seconds = 0;
   std::string file;
@@ -53,7 +53,7 @@ struct CallRecord {
   CallFingerprint Fingerprint() const;
 };
 
-// Of a complete call: how long the program stood still in it. The rest of its time something else was done.
+// Seconds for which the program blocked in a complete call: the part of its time that was not overlapped.
 inline double ExposedSeconds(const CallRecord& call) {
   return call.waited ? call.completed_seconds - call.waiting_since_seconds : 0;
 }
@@ -82,17 +82,17 @@ class FlightRecorder {
   std::string SetPhase(std::string phase);  // returns the one before
 
   // Copies, safe from any thread.
-  std::vector<CallRecord> Calls() const;  // the oldest first
+  std::vector<CallRecord> Calls() const;  // oldest first
   std::map<std::uint64_t, RecordedGroup> Groups() const;
   std::string Phase() const;
-  // Seconds for which the program has stood still in one call; 0 when it does not.
+  // Seconds for which the program has been blocked in its current call; 0 if it is in none.
   double WaitingSeconds() const;
 
  private:
   struct Entry;
   Entry& Slot(std::int64_t id) { return ring_[id % static_cast<std::int64_t>(ring_.size())]; }
 
-  // Names stay pointers until somebody asks: a call allocates nothing.
+  // File names stay pointers until Calls(), so that recording does not allocate.
   struct Entry {
     CallRecord call;
     const char* file = "";
@@ -111,7 +111,7 @@ std::string DescribeCalls(const FlightRecorder& recorder);
 
 class Communicator;
 
-// Names what the rank is doing until the scope ends; scopes nest.
+// Sets the phase that reports show for this rank until the scope ends; scopes nest.
 class PhaseScope {
  public:
   PhaseScope(const Communicator& communicator, absl::string_view phase);

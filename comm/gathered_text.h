@@ -1,4 +1,4 @@
-// Texts between ranks: for set-up, reports and errors, not for the inner loop.
+// Strings between ranks: for set-up, reports and errors, not for the inner loop.
 #ifndef PLAIT_COMM_GATHERED_TEXT_H_
 #define PLAIT_COMM_GATHERED_TEXT_H_
 
@@ -10,15 +10,15 @@
 
 namespace plait::comm {
 
-// Collective. One text per rank, by rank; lengths may differ, and any bytes are kept.
+// Collective. Returns every rank's text, by rank, on all ranks; lengths may differ, any bytes are allowed.
 std::vector<std::string> GatherText(const Communicator& world, absl::string_view mine,
                                     CallSite site = CallSite::current());
 
-// Collective. The text of `root`; those of other ranks do not count.
+// Collective. Returns the text of `root`; `mine` is ignored on other ranks.
 std::string BroadcastText(const Communicator& world, absl::string_view mine, int root = 0,
                           CallSite site = CallSite::current());
 
-// "0-3,7" for 0 1 2 3 7: ranks in messages, at most `most` ranges and then the count of the rest.
+// "0-3,7" for the sorted ranks 0 1 2 3 7; after `most` ranges " and 5 more". Local.
 std::string RankRanges(const std::vector<int>& ranks, int most = 8);
 
 }  // namespace plait::comm

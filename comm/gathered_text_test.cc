@@ -1,4 +1,4 @@
-// Texts between ranks, and what they carry.
+// GatherText, BroadcastText, RankRanges and ByteReader.
 #include "comm/gathered_text.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(ByteStream, ReadsBackWhatWasWritten) {
   EXPECT_TRUE(reader.ok() && reader.at_end());
 }
 
-// A count that the bytes do not hold must not be believed: the other end may be another program.
+// A count that exceeds the remaining bytes must be rejected: the other end may be another program.
 TEST(ByteStream, CutShortIsNotOk) {
   ByteWriter writer;
   writer.WriteNumbers(std::vector<std::int64_t>{1, 2, 3});

@@ -9,7 +9,7 @@
 namespace plait::comm {
 namespace {
 
-// Notes the course of an operation under way.
+// Records the progress of an operation in flight.
 class RecordedWork : public PendingWork {
  public:
   RecordedWork(std::unique_ptr<PendingWork> inner, std::shared_ptr<Journal> journal, OperationStats& stats,
@@ -110,7 +110,7 @@ std::shared_ptr<Group> Group::Split(int color, int key, absl::string_view name,
   std::unique_ptr<Backend> part =
       backend_->SplitNamed(color, key, std::string_view(name.data(), name.size()));
   journal_->recorder.Complete(call);
-  // Ranks that join none have a group of one each: they are told apart by their rank.
+  // Ranks with a negative color get a group of one each, with an id of its own.
   const std::int64_t part_index = color >= 0 ? color : -1 - backend_->rank();
   const std::uint64_t id = Mix(Mix(id_ + ++splits_) + static_cast<std::uint64_t>(part_index));
   if (part == nullptr) part = MakeSelfBackend(backend_->members()[backend_->rank()]);

@@ -1,4 +1,4 @@
-// The state behind a Communicator, shared by its copies: transport, name, and where calls are noted. Private
+// The state behind a Communicator, shared by its copies: transport, name, and where calls are recorded. Private
 // to comm.
 #ifndef PLAIT_COMM_GROUP_H_
 #define PLAIT_COMM_GROUP_H_
@@ -15,7 +15,7 @@
 
 namespace plait::comm {
 
-// One per process, or per group of one that nobody else knows.
+// One per session, or per Communicator::Self().
 struct Journal {
   explicit Journal(int capacity = 512) : recorder(capacity) {}
   FlightRecorder recorder;

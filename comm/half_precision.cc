@@ -15,9 +15,8 @@ std::uint16_t ToBFloat16(float value) {
   return static_cast<std::uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? nan : rounded);
 }
 
-// IEEE 754 binary16 by integers, as F. Giesen does ("half to float done quic", 2012): processors before F16C
-// and compilers for them have one slow call per value. All cases are computed and one is chosen: loops
-// without branches become vector instructions.
+// IEEE 754 binary16 in integer arithmetic (F. Giesen, "half to float done quic", 2012): without F16C, compilers emit a
+// slow library call per value. All cases are computed and one is selected, so that the loops vectorise.
 std::uint32_t Choose(bool condition, std::uint32_t yes, std::uint32_t no) {
   const std::uint32_t mask = -static_cast<std::uint32_t>(condition);
   return (yes & mask) | (no & ~mask);
@@ -42,7 +41,7 @@ std::uint16_t ToFloat16(float value) {
   const std::uint32_t magnitude = bits & 0x7fffffff, sign = (bits >> 16) & 0x8000;
   const std::uint32_t odd = (magnitude >> 13) & 1;
   const std::uint32_t normal = (magnitude - Exponent(-15) + 0xfff + odd) >> 13;
-  // Added to half a unit's 2^11 fold, the last bits of a subnormal result are the sum's.
+  // The sum with 0.5 has the spacing of subnormal f16, 2^-24: it is rounded to that, and its low bits are the result.
   const float shifted = std::bit_cast<float>(magnitude) + std::bit_cast<float>(Exponent(-1));
   const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(shifted) - Exponent(-1);
   const std::uint32_t special = Choose(magnitude > kInfinity, 0x7e00 | ((magnitude >> 13) & 0x3ff), 0x7c00);

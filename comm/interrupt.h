@@ -10,11 +10,12 @@ inline constexpr int kInterruptedExitCode = 128 + SIGINT;
 
 // "train_gpt: interrupted" on standard error.
 void WriteInterrupted();
-// The same of a program that saves its work first, and that another SIGINT ends it at once.
+// The same for a program that finishes its step and saves its state first; adds that another SIGINT ends it at once.
 void WriteInterruptedAndStopping();
 
-// While it lives SIGINT ends this process so, whatever it is doing; files are then as after a SIGKILL. A program that
-// handles or ignores SIGINT itself goes on doing so. One at a time.
+// While it lives, SIGINT prints WriteInterrupted()'s line and ends the process with kInterruptedExitCode, without
+// running destructors or flushing files. No effect if the program already handles or ignores SIGINT. At most one at a
+// time.
 class InterruptHandler {
  public:
   InterruptHandler();

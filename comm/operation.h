@@ -10,9 +10,8 @@
 
 namespace plait::comm {
 
-// Average divides the sum by the number of ranks; floating types only. bf16 and f16 are reduced in float32
-// and rounded once. u8 sums modulo 256. For bool, sum and max are the logical or, product and min the logical
-// and.
+// kAverage divides the sum by the number of ranks; floating-point types only. bf16 and f16 are reduced in float32
+// and rounded once. u8 sums wrap modulo 256. For bool, sum and max are logical or, product and min logical and.
 enum class ReduceOp : std::uint8_t { kSum, kProduct, kMin, kMax, kAverage };
 
 enum class Operation : std::uint8_t {
@@ -48,18 +47,19 @@ struct Request {
   Buffer out = {};
   ReduceOp reduce = ReduceOp::kSum;
   int root = -1;     // for Send and Receive the peer
-  int tag = kNoTag;  // of a message; of a collective: what its data is, compared between ranks
+  int tag = kNoTag;  // of a message; of a collective: identifies its data, compared between ranks
   std::vector<std::int64_t> send_counts = {};
   std::vector<std::int64_t> receive_counts = {};
 };
 
-// The buffer that says how much the call moves: what reports name and Stats count as payload.
+// The buffer whose size reports show and Stats count as payload: `out` of all-reduce, broadcast, receive and scatter,
+// `in` of everything else.
 ConstBuffer Payload(const Request& request);
 
 // Bytes that the rank sends under the bandwidth-optimal algorithm: all-reduce 2 P (N-1)/N, reduce-scatter and
-// all-to-all P (N-1)/N, all-gather (N-1) p, broadcast P (N-1)/N (scatter, then all-gather round the ring),
-// reduce and gather P from all but the root, scatter P (N-1)/N from the root. P: bytes of the whole buffer,
-// p: of this rank's part. Half-precision reductions travel as float32.
+// all-to-all P (N-1)/N, all_to_all_v all but its own part, all-gather (N-1) p, broadcast P (N-1)/N (scatter, then
+// ring all-gather), reduce P and gather p from all but the root, scatter (N-1) p from the root, send P unless to
+// itself. P: bytes of the whole buffer, p: of this rank's part. Half-precision reductions count as float32.
 std::int64_t WireBytes(const Request& request, int rank, int size);
 
 }  // namespace plait::comm

@@ -1,5 +1,4 @@
-// Rules that every request keeps, whatever the transport. A broken one is a programming error. Private to
-// comm.
+// Argument checks that hold for all transports: counts, types, root, device, overlap. Private to comm.
 #ifndef PLAIT_COMM_REQUEST_CHECK_H_
 #define PLAIT_COMM_REQUEST_CHECK_H_
 
@@ -7,6 +6,7 @@
 
 namespace plait::comm {
 
+// Aborts (PLAIT_CHECK) if `request` is invalid on this rank. Local. Tags are not checked.
 void CheckRequest(const Request& request, int rank, int size, Device device);
 
 }  // namespace plait::comm

@@ -1,4 +1,4 @@
-// Calls that cannot be right end the process, and say why.
+// Invalid calls abort with a message.
 #include "comm/request_check.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The group of one: every collective is a copy, or nothing. Messages to oneself are kept until received.
+// The backend of a group of one: collectives copy or do nothing; messages to itself are buffered until received.
 #ifndef PLAIT_COMM_SELF_BACKEND_H_
 #define PLAIT_COMM_SELF_BACKEND_H_
 
@@ -8,7 +8,7 @@
 
 namespace plait::comm {
 
-// `world_rank` is the rank that reports name.
+// `world_rank` is the rank shown in reports.
 std::unique_ptr<Backend> MakeSelfBackend(int world_rank = 0);
 
 }  // namespace plait::comm

@@ -28,14 +28,14 @@ struct Session::State {
   Communicator world;
   SessionOptions options;
   bool uses_mpi;
-  std::unique_ptr<Watchdog> watchdog = nullptr;           // none in a group of one that nobody wants to stop
-  std::unique_ptr<InterruptHandler> interrupt = nullptr;  // where there is none
+  std::unique_ptr<Watchdog> watchdog = nullptr;           // null in a group of one without stop_on_signals
+  std::unique_ptr<InterruptHandler> interrupt = nullptr;  // if there is no watchdog
 };
 
 namespace {
 
 absl::Status StartMpi(int* argc, char*** argv, int ranks_of_node) {
-  // Read by MPI_Init: an idle rank gives its core away instead of polling on it.
+  // Read by MPI_Init: idle ranks yield instead of polling.
   const bool oversubscribed = ranks_of_node > std::min<long>(sysconf(_SC_NPROCESSORS_ONLN), CoreQuota());
   if (oversubscribed) setenv("OMPI_MCA_mpi_yield_when_idle", "1", /*overwrite=*/0);
   int provided = 0;
@@ -76,7 +76,7 @@ absl::StatusOr<Session> Session::Start(int* argc, char*** argv, const SessionOpt
   const Launcher launcher = DetectLauncher();
   const bool watched = launcher.starts_mpi() || options.stop_on_signals;
   if (watched) Watchdog::HoldSignals(options.stop_on_signals);
-  // Later than the steps' own timeouts, which have more to say.
+  // Later than the steps' own timeouts, whose messages are more specific.
   StepWatch watch(launcher.rank, options.start_timeout_seconds + 1);
   auto backend = StartBackend(argc, argv, options, launcher, watch);
   if (!backend.ok()) return backend.status();
@@ -114,8 +114,8 @@ void Session::Fail(const std::string& error) {
   _exit(kJobFailedExitCode);
 }
 
-// The watchdogs leave together: one more barrier to those who look for a rank that has stopped. Before MPI_Finalize, since
-// Open MPI's mpirun may hang or crash when ranks end within that.
+// The watchdogs finish together, recorded as one more barrier, so that a missing rank is reported. Before MPI_Finalize,
+// because Open MPI's mpirun may hang or crash if ranks end inside it.
 void Session::Finish() {
   const PhaseScope phase(state_->world, "end of the job");
   if (state_->uses_mpi) {

@@ -1,8 +1,7 @@
-// The process's membership in a job: one per program, alive from the first lines of main to the last.
+// A process's membership in a job: one per program, from the beginning of main to its end.
 //
-//   int main(int argc, char** argv) {
-//     return comm::RunMain(argc, argv, [](comm::Session& session) -> absl::Status { ... });  //
-//     session_main.h
+//   int main(int argc, char** argv) {  // comm/session_main.h
+//     return comm::RunMain(argc, argv, {}, [](comm::Session& session) -> absl::Status { ... });
 //   }
 //
 // or by hand:
@@ -25,63 +24,62 @@
 namespace plait::comm {
 
 class Backend;
-// Makes the transport between devices: comm/nccl/nccl_backend.h has one.
+// As in comm/backend.h; NcclBackendFactory() in comm/nccl/nccl_backend.h returns one.
 using DeviceBackendFactory = std::function<std::unique_ptr<Backend>(Backend& host, int device_index)>;
 
 struct SessionOptions {
-  // How long Session::Start may take in one of its steps (MPI, roll call, watchdogs).
+  // Limit for each step of Session::Start (MPI_Init, roll call, connection of the watchdogs).
   double start_timeout_seconds = 120;
-  // How long a rank may wait in one call before the job ends with a line that names who did not come: until
-  // EnterSteps() is called, and from then on. Longer than the longest work that one rank does alone.
+  // How long a rank may wait in one call before the job ends with a line that names the ranks it waits for: until
+  // EnterSteps() is called, and from then on. Must exceed the longest work that one rank does alone.
   double setup_timeout_seconds = 1800;
   double step_timeout_seconds = 600;
-  // SIGTERM, SIGUSR1 (of Slurm's --signal=USR1@120) and the first SIGINT then make StopSignal() that signal and nothing
-  // else; by default they end the process. A second SIGINT ends the job at once.
+  // If true, SIGTERM, SIGUSR1 (Slurm's --signal=USR1@120) and the first SIGINT only set StopSignal(); by default they
+  // end the process. A second SIGINT ends the job at once.
   bool stop_on_signals = false;
-  // The next four select functions of MPI: where ranks bring different numbers, all take the least.
-  // Larger buffers travel in several messages. The default keeps MPI's 32-bit counts; tests set it small.
+  // The next four decide which MPI calls are made: if ranks pass different values, all use the least.
+  // Longer buffers are split into several messages, because MPI counts in 32 bits; tests set it small.
   std::int64_t max_elements_per_message = std::int64_t{1} << 30;
-  // Memory that the ranks of a node share, per communicator and rank; its pages are taken when they are
-  // first used. Most collectives go through it; half of it is what an all-reduce copies at its start.
-  // 0: through messages, as between nodes.
+  // Bytes of shared memory per communicator and rank, for collectives within a node; pages are allocated when first
+  // used. An all-reduce fills up to half of it before the other ranks have entered. 0: messages, as between nodes.
   std::int64_t shared_bytes_per_rank = std::int64_t{4} << 20;
-  // Through messages, all-reduces, reduce-scatters and all-gathers go round a ring from this size on
-  // (comm/mpi/ring_collectives.h).
+  // Where shared memory is not used, as between nodes, all-reduces, reduce-scatters and all-gathers of at least this
+  // many bytes (of all parts together) use a ring of messages (comm/mpi/ring_collectives.h).
   std::int64_t ring_bytes = std::int64_t{1} << 16;
-  // Whether ranks of a node read values of medium length from each other's memory where the kernel lets them
-  // (process_vm_readv), instead of copying them into and out of what they share.
+  // Whether all-to-alls, and all-gathers of two ranks, of 128 KiB to 8 MiB within a node read the other ranks' memory
+  // directly where the kernel permits it (process_vm_readv), instead of copying through shared memory.
   bool read_peers = true;
-  // For tensors in CUDA memory: `comm::NcclBackendFactory()`. Empty: their collectives go through host
-  // memory.
+  // For tensors in CUDA memory: `comm::NcclBackendFactory()`. Empty: they are copied through host memory.
   DeviceBackendFactory device_backend = {};
 };
 
 class Session {
  public:
-  // Collective over the job. Starts MPI if a launcher started this process (comm/launch/launcher.h);
-  // otherwise the world is a group of one and MPI is not touched. FAILED_PRECONDITION if MPI cannot be
-  // started, UNAVAILABLE if a rank does not come or cannot reach rank 0 over TCP (comm/watchdog/watchdog.h).
-  // Ends the process with a line that names this rank where MPI itself hangs.
+  // Collective over the job. Starts MPI if a launcher started this process (comm/launch/launcher.h); otherwise the
+  // world is a group of one and MPI is not initialised. FAILED_PRECONDITION if MPI cannot be started (srun without PMI,
+  // no thread support), RESOURCE_EXHAUSTED if a limit on address space leaves too little for it, UNAVAILABLE if a rank
+  // is missing or cannot reach rank 0 over TCP (comm/watchdog/watchdog.h). If MPI itself hangs, the process exits with
+  // a line that names this rank. Call before starting threads.
   static absl::StatusOr<Session> Start(int* argc, char*** argv, const SessionOptions& options = {});
 
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
-  // Does not communicate: a session that ends without Finish is a failed rank to the others.
+  // Does not communicate: to the other ranks, a session destroyed without Finish() is a failed rank.
   ~Session();
 
   const Communicator& world() const;
 
-  // Set-up is over: the step timeout holds. Local.
+  // Set-up is over: step_timeout_seconds applies from now on. Local.
   void EnterSteps();
-  // The first signal that asked this rank to stop (see stop_on_signals); 0: none. Local: ranks agree on it before they
-  // act on it.
+  // The first stop signal that this rank received (see stop_on_signals); 0: none. Local: the program must agree on it
+  // across ranks before it acts on it.
   int StopSignal() const;
 
-  // Ends the whole job at once, with the line "rank 3 (host, pid 4711): error" and a non-zero exit code on
-  // all ranks. Local: for errors that this rank alone has.
+  // Ends the whole job at once, with the line "rank 3 (host, pid 4711): error" and exit code 70 on all ranks. Local:
+  // for errors of this rank alone.
   [[noreturn]] void Fail(const std::string& error);
 
-  // Collective. Waits for all ranks and ends MPI; no communicator may be used afterwards.
+  // Collective. Waits for all ranks and finalizes MPI; no communicator may be used afterwards.
   void Finish();
 
  private:

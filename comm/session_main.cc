@@ -18,7 +18,7 @@ void PrintError(const char* program, const absl::Status& status) {
   base::WriteError(path.substr(path.rfind('/') + 1) + ": " + std::string(status.message()));
 }
 
-// A group of its own: the verdict cannot meet a collective of ranks that are still in the program.
+// A separate group, so that the agreement cannot be matched with a collective of ranks that are still in the program.
 absl::Status RunAndAgree(Session& session, const std::function<absl::Status(Session&)>& program) {
   const Communicator verdict = session.world().Split(0, session.world().rank(), kVerdictGroup);
   const absl::Status mine = program(session);

@@ -1,4 +1,4 @@
-// The main of every program that runs on several ranks: one place catches what climbs up.
+// The main function of programs that run on several ranks: starts the session and handles errors and exceptions.
 //
 //   int main(int argc, char** argv) {
 //     return comm::RunMain(argc, argv, {}, [&](comm::Session& session) -> absl::Status {
@@ -16,10 +16,10 @@
 
 namespace plait::comm {
 
-// The exit code of main. OK on all ranks: 0. An error that ranks agree on (the worst code, the message of the
-// lowest failing rank) is printed once and all ranks return 1. An exception, TransportError or any other,
-// ends the whole job with a line that names rank and host. An error that some ranks alone return is found by
-// the watchdog: the others wait for this rank in vain.
+// Returns the exit code of main: 0 if `program` returns OK on all ranks. If it returns on all ranks, with an error on
+// some, rank 0 prints the error of Communicator::Agree and all ranks return 1. An exception ends the whole job with a
+// line that names rank and host. If only some ranks return, the watchdog ends the job after the timeout. If the session
+// cannot be started, prints why and returns 1.
 int RunMain(int argc, char** argv, const SessionOptions& options,
             const std::function<absl::Status(Session&)>& program);
 

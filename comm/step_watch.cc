@@ -27,7 +27,7 @@ StepWatch::~StepWatch() {
 
 namespace {
 
-// Who started the rank may have closed the agent's pipe, and the number may be another file's.
+// The descriptor may have been closed on the way to this process and reused for another file: compares the inode.
 void TellAgent(const std::string& step) {
   const char* variable = std::getenv(kStartStepVariable);
   int file = -1;

@@ -1,12 +1,12 @@
-// Watches the start and the end of a job, while there is no watchdog: a thread that ends this process, with a line that
-// names rank, host and step, when a step takes too long. Private to comm.
+// Watches the start and the end of a job, while no watchdog runs: if a step takes too long, a thread ends this process
+// with a line that names rank, host and step. Private to comm.
 //
 //   StepWatch watch(rank, /*timeout_seconds=*/120);
 //   watch.Enter("MPI_Init_thread");
 //   MPI_Init_thread(...);
 //   watch.Enter("roll call");
 //   ...
-// Its destructor ends the watch.
+// The destructor ends the watch.
 #ifndef PLAIT_COMM_STEP_WATCH_H_
 #define PLAIT_COMM_STEP_WATCH_H_
 
@@ -24,7 +24,7 @@ class StepWatch {
   StepWatch(const StepWatch&) = delete;
   StepWatch& operator=(const StepWatch&) = delete;
 
-  // The step that begins now may take timeout_seconds. Under tools/launch the rank's agent is told of it.
+  // Begins a step, which may take timeout_seconds. Under //tools:launch the step is reported to the rank's agent.
   void Enter(const std::string& step);
 
  private:

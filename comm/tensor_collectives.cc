@@ -35,10 +35,10 @@ std::vector<std::int64_t> Elements(absl::Span<const std::int64_t> rows, const at
 
 }  // namespace
 
-// What the operation works on, and where its result goes.
+// The operands of an operation, and where its result goes.
 struct TensorWork::State {
-  at::Tensor in;      // contiguous, where the transport can read it
-  at::Tensor out;     // likewise; the caller's own memory where that is contiguous
+  at::Tensor in;      // contiguous, in memory that the transport can read
+  at::Tensor out;     // likewise; the caller's own memory if that is contiguous
   at::Tensor result;  // the caller's tensor if `out` is a copy of it
   Work work;
 
@@ -82,7 +82,7 @@ class TensorCall {
     state_->in = tensor.detach().to(device(), TypeFor(tensor)).contiguous();
     return *this;
   }
-  // `reads`: the operation also reads what is there.
+  // `reads`: the operation also reads the tensor's values.
   TensorCall& Out(const at::Tensor& tensor, bool reads) {
     ChooseTransport(tensor);
     const at::Tensor target = tensor.detach();
@@ -132,7 +132,7 @@ namespace {
 
 enum class Mode { kBlocking, kAsync };
 
-// Runs one of two ways and leaves what there is to wait for.
+// Calls `blocking` or `async`; returns the work to wait for.
 template <typename Blocking, typename Async>
 TensorWork Issue(TensorCall& call, Mode mode, Blocking blocking, Async async) {
   if (mode == Mode::kAsync) return call.Finish(async(call.transport()));

@@ -6,13 +6,12 @@
 //   ...
 //   work.Wait();
 //
-// The transport follows the tensor's device: host memory through the communicator's own (MPI), CUDA through
-// NCCL where the session has it (SessionOptions::device_backend), else through a copy in host memory. Tensors
-// need not be contiguous: a strided one is copied, and an output copied back when the operation is complete.
-// Autograd does not see these operations.
+// The transport follows the tensor's device: the communicator's own (MPI) for host memory, NCCL for CUDA if the session
+// has it (SessionOptions::device_backend), else a copy through host memory. All tensors of a call are on one device.
+// Tensors need not be contiguous: strided ones are copied, and outputs copied back on completion. Not differentiable.
 //
-// Types: float32, float64, bfloat16, float16, int64, int32, uint8, bool; another one is a programming error,
-// as are shapes that do not fit. "Rows" are slices along dimension 0.
+// Types: float32, float64, bfloat16, float16, int64, int32, uint8, bool. Other types and sizes that do not match
+// abort. "Rows" are slices along dimension 0. All but Send and Receive are collective over `comm`.
 #ifndef PLAIT_COMM_TENSOR_COLLECTIVES_H_
 #define PLAIT_COMM_TENSOR_COLLECTIVES_H_
 
@@ -28,7 +27,7 @@ class Tensor;
 
 namespace plait::comm {
 
-// An operation on tensors under way; it keeps their memory alive. Rules as for Work.
+// An operation on tensors in flight; keeps their memory alive. Otherwise as Work in comm/communicator.h.
 class TensorWork {
  public:
   TensorWork();
@@ -49,17 +48,17 @@ class TensorWork {
 void AllReduce(const Communicator& comm, at::Tensor& values, ReduceOp op = ReduceOp::kSum,
                CallSite site = CallSite::current());
 void Broadcast(const Communicator& comm, at::Tensor& values, int root, CallSite site = CallSite::current());
-// (rows, ...) of each rank -> (size * rows, ...), by rank.
+// (rows, ...) of each rank -> (size * rows, ...), concatenated by rank.
 at::Tensor AllGather(const Communicator& comm, const at::Tensor& part, CallSite site = CallSite::current());
 void AllGather(const Communicator& comm, const at::Tensor& part, at::Tensor& whole,
                CallSite site = CallSite::current());
-// (size * rows, ...) -> (rows, ...): the reduced part of this rank's index.
+// (size * rows, ...) -> (rows, ...): this rank's part of the reduced tensor.
 void ReduceScatter(const Communicator& comm, const at::Tensor& whole, at::Tensor& part,
                    ReduceOp op = ReduceOp::kSum, CallSite site = CallSite::current());
 // (size * rows, ...): part r goes to rank r; the same shape comes back.
 void AllToAll(const Communicator& comm, const at::Tensor& in, at::Tensor& out,
               CallSite site = CallSite::current());
-// Counts are rows; one per rank.
+// in: (sum of send_rows, ...), out: (sum of receive_rows, ...); one number of rows per rank.
 void AllToAllV(const Communicator& comm, const at::Tensor& in, absl::Span<const std::int64_t> send_rows,
                at::Tensor& out, absl::Span<const std::int64_t> receive_rows,
                CallSite site = CallSite::current());

@@ -1,4 +1,4 @@
-// The type of a tensor's elements as collectives name it.
+// The DataType of a tensor's elements.
 #ifndef PLAIT_COMM_TENSOR_TYPE_H_
 #define PLAIT_COMM_TENSOR_TYPE_H_
 
@@ -8,7 +8,7 @@
 
 namespace plait::comm {
 
-// Local. A type that collectives do not have (comm/tensor_collectives.h) is a programming error.
+// Local. Aborts for types that collectives do not support (comm/tensor_collectives.h).
 DataType TypeOf(at::ScalarType type);
 
 }  // namespace plait::comm

@@ -1,6 +1,6 @@
-// Thrown when the transport fails in mid-run: a peer is gone, a message is longer than its buffer, MPI or
-// NCCL reports an error. Not recoverable within the process: RunMain (comm/session_main.h) catches it, names
-// rank and host and ends the whole job.
+// Thrown when communication fails: ranks make different calls, a message does not match its receive, MPI or NCCL
+// reports an error. Not recoverable within the process: RunMain (comm/session_main.h) catches it, prints rank and host
+// and ends the whole job.
 #ifndef PLAIT_COMM_TRANSPORT_ERROR_H_
 #define PLAIT_COMM_TRANSPORT_ERROR_H_
 

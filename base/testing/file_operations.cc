@@ -29,10 +29,10 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = FileOperation::Kind;
 
-constexpr int kMarks = -1;       // the number of no file
+constexpr int kMarks = -1;       // not a valid descriptor
 constexpr int kCallStop = 0x80;  // PTRACE_O_TRACESYSGOOD
 
-// A call that has succeeded.
+// A system call and its arguments.
 struct Call {
   pid_t thread = 0;
   std::uint64_t number = 0;
@@ -41,7 +41,7 @@ struct Call {
   int File(int i) const { return static_cast<int>(arguments[i]); }
 };
 
-// Another process's text of at most a page.
+// A string of at most 4096 bytes in another process's memory.
 std::string TextAt(pid_t process, std::uint64_t address) {
   std::string text;
   for (char next = 1; next != 0 && text.size() < 4096;) {
@@ -61,7 +61,7 @@ class Recorder {
  public:
   explicit Recorder(const std::string& folder) : folder_(fs::canonical(folder).string()) {}
 
-  // Runs the stopped child to its end; its status as of waitpid.
+  // Runs the stopped child to its end; returns its wait status.
   int Follow(pid_t child);
   std::vector<FileOperation> Take() { return std::move(operations_); }
 
@@ -80,7 +80,7 @@ class Recorder {
   }
 
   const std::string folder_;
-  int signal_ = 0;  // that the thread gets which goes on next
+  int signal_ = 0;  // delivered to the thread that is resumed next
   std::map<pid_t, Call> entered_;
   std::vector<FileOperation> operations_;
 };
@@ -116,7 +116,7 @@ void Recorder::AddOpened(const Call& call, int at, std::uint64_t path, int flags
   if ((flags & O_TRUNC) != 0) operations_.push_back({.kind = Kind::kContent, .path = *named});
 }
 
-// Calls that change a file through its number.
+// Calls that change a file through a descriptor.
 void Recorder::AddOfFile(const Call& call, int file) {
   const std::string link = FileLink(call, file);
   const std::optional<std::string> path = Below(ReadLink(link));
@@ -182,7 +182,7 @@ void Recorder::Add(const Call& call) {
   }
 }
 
-// The thread stands before or behind a call.
+// The thread is stopped before or after a system call.
 void Recorder::TakeStop(pid_t thread) {
   __ptrace_syscall_info info{};
   PLAIT_CHECK(ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof(info), &info) > 0) << std::strerror(errno);
@@ -206,7 +206,7 @@ int Recorder::Follow(pid_t child) {
     if (thread == child && !WIFSTOPPED(status)) return status;
     const int stopped_by = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
     if (stopped_by == (SIGTRAP | kCallStop)) TakeStop(thread);
-    // What stops a new thread is the tracing itself.
+    // A new thread is stopped by ptrace itself.
     const bool of_tracing =
         stopped_by == (SIGTRAP | kCallStop) || stopped_by == SIGTRAP || stopped_by == SIGSTOP;
     signal_ = of_tracing ? 0 : stopped_by;
@@ -216,7 +216,7 @@ int Recorder::Follow(pid_t child) {
 [[noreturn]] void RunTraced(const std::function<bool(const Mark&)>& body) {
   ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
   raise(SIGSTOP);
-  // A write that fails: nothing but the recorder takes notice of it.
+  // A write to an invalid descriptor: fails without effect, but is recorded.
   const bool done = body([](int number) { (void)!syscall(SYS_write, kMarks, nullptr, number); });
   _exit(done ? 0 : 1);
 }

@@ -1,10 +1,11 @@
-// What a program does to the files of a folder, call by call, as the kernel sees it.
+// Records the file operations of a program in a directory, system call by system call.
 //
 //   const std::vector<FileOperation> operations =
 //       RecordFileOperations(folder, [&](const Mark& mark) { Save(folder, 1); mark(1); return true; });
 //
-// The body runs in a child process whose system calls are traced (ptrace), so that nothing escapes: files of the C and
-// C++ libraries, of HDF5 and of std::filesystem alike, on all of its threads. Only memory maps are not seen.
+// The body runs in a child process whose system calls are traced (ptrace), whether they come from the C or C++ library,
+// HDF5 or std::filesystem, on all of its threads. Not seen: memory maps, truncate(2) by path, symbolic links, and
+// processes that the body starts.
 #ifndef PLAIT_BASE_TESTING_FILE_OPERATIONS_H_
 #define PLAIT_BASE_TESTING_FILE_OPERATIONS_H_
 
@@ -24,14 +25,14 @@ struct FileOperation {
   int mark = 0;              // kMark: the number
 };
 
-// "rename a b", for messages.
+// 'rename "a" "b"', for messages.
 std::string Describe(const FileOperation& operation);
 
-// Notes a number in the recording: at this point the body has promised something to its user.
+// Records a number: the body has guaranteed something to its user by now, such as a saved checkpoint.
 using Mark = std::function<void(int number)>;
 
-// The folder exists. Calls outside it and those that fail are left out; kMakeFile may name a file that exists. Ends the
-// test's process if the body returns false, is killed, or leaves the folder (PLAIT_CHECK).
+// `folder` must exist. Omits calls outside it and calls that fail; kMakeFile may name a file that exists already.
+// Aborts (PLAIT_CHECK) if the body returns false, is killed, or renames or links across the folder's boundary.
 std::vector<FileOperation> RecordFileOperations(const std::string& folder,
                                                 const std::function<bool(const Mark&)>& body);
 

@@ -23,15 +23,15 @@ using Kind = FileOperation::Kind;
 
 constexpr int kNone = -1;
 
-// A file or a folder, whatever its names.
+// An inode: a file or a directory.
 struct Node {
   bool is_folder = false;
   std::map<std::string, int> entries = {};  // of a folder: nodes by name
   std::string content = {};                 // of a file
 };
-using Disk = std::vector<Node>;  // [0] is the folder that was recorded
+using Disk = std::vector<Node>;  // [0] is the recorded folder
 
-// A change of one node, which reaches the disk as a whole or not (a write also by half).
+// A change of one node, which reaches the disk entirely or not at all (of a write, possibly half).
 struct Change {
   int node = 0;
   std::map<std::string, int> entries = {};  // of a folder: kNone removes the name
@@ -81,7 +81,7 @@ void WriteTree(const Disk& disk, int node, const std::string& path) {
   for (const auto& [name, entry] : disk[node].entries) WriteTree(disk, entry, path + "/" + name);
 }
 
-// The tree as text, the same for trees that a reader cannot tell apart.
+// The tree as text; equal for trees that a reader cannot distinguish.
 std::string TextOf(const Disk& disk, int node = 0) {
   if (!disk[node].is_folder) return absl::StrCat("f", disk[node].content.size(), ":", disk[node].content);
   std::string text = "d(";
@@ -94,9 +94,9 @@ class Live {
  public:
   explicit Live(Disk disk) : disk_(std::move(disk)) {}
 
-  // kNone where there is none.
+  // The node at `path`; kNone if there is none.
   int Find(const std::string& path) const;
-  // Does it. False where it changes nothing.
+  // Applies the operation. False if it changes nothing.
   bool Do(const FileOperation& operation, Change& change);
   const Disk& disk() const { return disk_; }
 
@@ -180,7 +180,7 @@ bool Share(const Change& a, const Change& b) {
 // Which of the pending changes reach the disk.
 using Choice = std::vector<bool>;
 
-// A change of a name is there only with the earlier ones of that name.
+// Drops changes of a name whose earlier changes are not chosen.
 Choice Possible(const std::vector<Change>& pending, Choice choice) {
   for (std::size_t later = 0; later < pending.size(); ++later) {
     for (std::size_t i = 0; i < later; ++i) {
@@ -190,7 +190,7 @@ Choice Possible(const std::vector<Change>& pending, Choice choice) {
   return choice;
 }
 
-// With those that each needs.
+// One change, with the earlier ones of the same names.
 Choice Alone(const std::vector<Change>& pending, std::size_t chosen) {
   Choice choice(pending.size(), false);
   choice[chosen] = true;
@@ -224,7 +224,7 @@ std::set<Choice> Choices(const std::vector<Change>& pending, RandomStream& draw)
   return choices;
 }
 
-// The disk while the program runs, and the checks of what a loss of power leaves of it.
+// The durable state while the program runs, and the checks of what a power loss leaves.
 class Cuts {
  public:
   Cuts(Disk disk, std::string scratch, const AfterPowerLoss& check)
@@ -232,14 +232,14 @@ class Cuts {
 
   void Add(const Change& change) { pending_.push_back(change); }
   void Sync(int node);
-  // The power is lost after this operation.
+  // Simulates a power loss after this operation.
   void Cut(const FileOperation& last, const Disk& live, int mark, PowerLossReport& report);
 
  private:
   void CheckOne(const Choice& choice, bool halves, const std::string& where, int mark,
                 PowerLossReport& report);
 
-  Disk safe_;  // what is on the disk for certain
+  Disk safe_;  // what is certainly on the disk
   std::vector<Change> pending_;
   std::string scratch_;
   const AfterPowerLoss& check_;

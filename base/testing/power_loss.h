@@ -1,19 +1,18 @@
-// What a loss of power can leave of the files that a program writes, and whether its reader copes.
+// Simulates power loss: which file states a crash can leave, and whether the reader handles each of them.
 //
 //   const PowerLossReport report = LosePower(folder, [&](const Mark& mark) { ...; mark(1); return true; },
 //                                            [&](const std::string& folder, int mark) { return WhatIsWrong(folder); });
 //   EXPECT_THAT(report.faults, IsEmpty());
 //
-// The body's file operations are recorded (file_operations.h). For every point between two of them, folders are made as
-// they may be found after the power was lost there, and the check is asked about each.
+// The body's file operations are recorded (file_operations.h). For every point between two of them, the directories
+// that a power loss there could leave are created, and the check runs on each.
 //
-// On the disk for certain is only what fsync guarantees by POSIX: a file's contents after the fsync of the file, a name
-// in a folder after the fsync of that folder, each as of the call. Of all that came later, any part may be there or
-// not, in any order, with two exceptions: changes of the same name in the same folder stay in order, and a rename or
-// an exchange in one folder is one change. (Pillai et al., OSDI 2014, call what a program relies on beyond that its
-// crash vulnerabilities; Mohan et al., OSDI 2018, check states after each fsync likewise.) Of up to 5 such changes all
-// combinations are made; of more: none, all, the first k, each alone, all but each, and 16 at random. Each is made a
-// second time with some of its writes cut in half.
+// Only what POSIX guarantees for fsync is durable: a file's contents after fsync of the file, a name after fsync of its
+// directory, each as of the call. Any subset of the later changes may be present, in any order, with two exceptions:
+// changes of the same name in the same directory stay in order, and a rename or exchange within a directory is atomic.
+// (Pillai et al., OSDI 2014, call reliance on more than that a crash vulnerability; Mohan et al., OSDI 2018, also check
+// states after each fsync.) With up to 5 such changes all subsets are tried; with more: none, all, the first k, each
+// alone, all but one, and 16 random subsets. Each subset is tried a second time with some of its writes cut in half.
 #ifndef PLAIT_BASE_TESTING_POWER_LOSS_H_
 #define PLAIT_BASE_TESTING_POWER_LOSS_H_
 
@@ -25,18 +24,18 @@
 
 namespace plait::base::testing {
 
-// "" or what is wrong with the folder; `mark` is the last number that the body noted before, 0 for none.
+// Returns "" or what is wrong with the folder; `mark` is the last number that the body recorded before, 0 for none.
 using AfterPowerLoss = std::function<std::string(const std::string& folder, int mark)>;
 
 struct PowerLossReport {
-  int operations = 0;  // that were recorded
-  int states = 0;      // different ones, checked
+  int operations = 0;  // recorded
+  int states = 0;      // distinct states checked
   std::vector<std::string>
       faults;  // one line each: where the power was lost, what of it, what the check says
 };
 
-// The folder exists, and counts as on the disk with all that is in it. States are made in "FOLDER.after". Checks of
-// itself that all recorded operations together give the folder as it is in the end.
+// `folder` must exist; its initial contents count as durable. States are created in "FOLDER.after". Aborts
+// (PLAIT_CHECK) if replaying the recorded operations does not give the folder's final contents.
 PowerLossReport LosePower(const std::string& folder, const std::function<bool(const Mark&)>& body,
                           const AfterPowerLoss& check);
 

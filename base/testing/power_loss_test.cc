@@ -1,4 +1,4 @@
-// The simulation itself: it finds what a write without fsync, or one in the wrong place, can lose.
+// Tests the simulation: it finds what can be lost without fsync, or with fsync in the wrong place.
 #include "base/testing/power_loss.h"
 
 #include <fcntl.h>

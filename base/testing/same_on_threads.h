@@ -1,4 +1,4 @@
-// The same bits on any number of threads, which really run.
+// Tests that results are bitwise identical on any number of threads, and that these threads really run.
 #ifndef PLAIT_BASE_TESTING_SAME_ON_THREADS_H_
 #define PLAIT_BASE_TESTING_SAME_ON_THREADS_H_
 
@@ -14,8 +14,8 @@
 
 namespace plait {
 
-// Expects of run(), called on 1, 2 and 3 threads, that its results are equal, that it has `loops` ParallelFor, and that
-// each of them has run on all the threads: its input is large enough for that.
+// Calls run() with 1, 2 and 3 threads; expects equal results, `loops` calls of ParallelFor, and that each of these ran
+// on all threads (its input must be large enough for that).
 inline void ExpectSameOnThreads(int loops, const std::function<std::vector<at::Tensor>()>& run) {
   const int before = at::get_num_threads();
   std::vector<at::Tensor> expected;

@@ -1,13 +1,13 @@
-// Collectives of Communicator against MPI's blocking ones, alternating in one run:
+// Collectives of Communicator compared with MPI's blocking ones, alternating in one run:
 //
 //   mpirun -n 2 bazel-bin/comm/benchmarks/collectives_benchmark [LARGEST_MEGABYTES [OPERATION [SMALLEST_BYTES]]]
 //
 //   operation           bytes      plain_us      plait_us   ratio   p10   p90
 //   all_reduce              8          0.61          0.83   1.361 1.330 1.402
 //
-// Microseconds: medians over repetitions of the slowest rank's time. Ratio: median, first and last decile of
-// plait / plain of neighbouring repetitions, which a busy machine disturbs less. Bytes: of the larger buffer. The
-// buffers are the same for both.
+// plain_us, plait_us: microseconds per call of MPI and of Plait, medians over repetitions of the slowest rank's time.
+// ratio, p10, p90: median, first and last decile of plait / plain in neighbouring repetitions, which is less sensitive
+// to other load. bytes: of the larger buffer. Both use the same buffers. Defaults: 256 MiB, all operations, 8 bytes.
 #include <mpi.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ using plait::comm::ConstBuffer;
 using plait::comm::DataType;
 using Call = std::function<void()>;
 
-// Mean seconds per call of the slowest rank, over `calls` calls behind a barrier.
+// Mean seconds per call of the slowest rank, over `calls` calls after a barrier.
 double Measure(const Call& call, int calls) {
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin = MPI_Wtime();
@@ -77,7 +77,7 @@ struct Operation {
   Call plain, plait;
 };
 
-// On `count` floats in a part of each rank.
+// All operations on parts of `count` floats per rank.
 std::vector<Operation> Operations(const Communicator& world, float* whole, float* other, std::int64_t count) {
   const int part = static_cast<int>(count);
   const Buffer all = {whole, count * world.size(), DataType::kFloat32};

@@ -1,15 +1,14 @@
-// All-reduce, reduce-scatter and all-gather by every way that comm/mpi knows, in turn in one run:
+// All-reduce, reduce-scatter and all-gather by every algorithm of comm/mpi, alternating in one run:
 //
 //   bazel run //comm/benchmarks:ways_benchmark -- [--nproc=2] [--rounds=15] [--largest_megabytes=128]
 //       [--bytes=N: this size alone] [--shared_bytes_per_rank=N]
 //
-//   milliseconds: least, median and greatest of 15 rounds
+//   milliseconds: least, median and greatest of 15 rounds; 2 ranks
 //   operation          MB   MPI                    ring                   shared memory          peers' memory
 //   all_reduce       3.40   1.22  1.25  1.40       0.41  0.42  0.50       0.17  0.18  0.25       0.15  0.17  0.19
 //
-// MB: of the whole buffer, float32. Each
-// figure is the slowest rank's mean of some calls in a row. Ranks: those of this job, or --nproc of this
-// machine.
+// MB (10^6 bytes): of the whole buffer, float32. Each number is the slowest rank's mean over several consecutive calls.
+// Ranks: those of the launcher, else --nproc on this machine.
 #include <mpi.h>
 
 #include <algorithm>

@@ -16,14 +16,14 @@ namespace plait::comm {
 struct CountedJob::State {
   int ranks;
   GroupSizes sizes;
-  std::map<std::int64_t, std::vector<std::byte>> latest;  // message, by its bytes
+  std::map<std::int64_t, std::vector<std::byte>> latest;  // message sent, by its size in bytes
 };
 
 namespace {
 
 constexpr char kWorld[] = "world";
 
-// Complete when somebody waits for it, or at once.
+// Complete when it is waited for, or at once.
 class CountedWork final : public PendingWork {
  public:
   explicit CountedWork(bool done) : done_(done) {}
@@ -39,7 +39,7 @@ void Copy(ConstBuffer in, Buffer out) {
   if (bytes > 0 && in.data != nullptr && out.data != nullptr) std::memmove(out.data, in.data, bytes);
 }
 
-// In every part of `out`.
+// Copies `in` to every part of `out`.
 void CopyToAll(ConstBuffer in, Buffer out) {
   const std::vector<std::byte> part(static_cast<const std::byte*>(in.data),
                                     static_cast<const std::byte*>(in.data) + in.bytes());
@@ -48,7 +48,7 @@ void CopyToAll(ConstBuffer in, Buffer out) {
   }
 }
 
-// Every rank's part for this one is what it has for itself.
+// An all-to-all in which every rank sends what this rank sends to itself.
 void CopyOwnPart(const Request& request, int rank, int size) {
   const std::vector<std::int64_t> equal(size, request.in.count / size);
   const std::vector<std::int64_t>& sent = request.send_counts.empty() ? equal : request.send_counts;
@@ -79,7 +79,7 @@ class CountingBackend final : public Backend {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   bool takes_meta() const override { return true; }
-  // Numbers within the group: which ranks of the world they are is not known.
+  // Ranks of the group: their world ranks are unknown.
   std::vector<int> members() const override {
     std::vector<int> numbers(static_cast<std::size_t>(size_));
     std::iota(numbers.begin(), numbers.end(), 0);

@@ -1,4 +1,4 @@
-// A counted rank's calls against what real ranks count, and what it gets.
+// A counted rank's statistics compared with those of real ranks, and what its calls return.
 #include "comm/counting/counted_job.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(CountedJob, GroupsHaveTheSizesOfTheirNames) {
   EXPECT_DEATH(rows.Split(0, 0, "columns"), "no size for the group \"columns\"");
 }
 
-// Thakur et al., IJHPCA 19 (2005): what a rank of N sends at the least.
+// Lower bounds of the bytes that each rank sends: Thakur et al., IJHPCA 19 (2005).
 TEST(CountedJob, CountsTheBytesOfRealRanks) {
   const CountedJob job(kRanks, {});
   const Communicator world = job.World(1);

@@ -1,6 +1,6 @@
-// What a run prints about itself before it starts: the place of this rank, the machine, the transport.
+// What a run prints about itself before it starts: rank, host, machine, transport.
 //
-//   comm::CompleteJob(world, revision, &job);
+//   comm::CompleteJob(world, comm::BuildFingerprint(revision), &job);
 //   const comm::DeviceChoice device = comm::CpuDevice(job);
 //   if (world.rank() == 0) {
 //     log.Info("\n" + comm::DistInfoBlock(job, device, comm::LocaleIsUtf8()));
@@ -9,8 +9,8 @@
 //   log.Info(comm::RankLine(job.host, mesh));
 //
 // prints "[dist_info]:" with 18 lines "  • DEVICE=cpu", ..., "  • LAUNCH_CMD=mpirun -n 4 train", then
-// "[0/4] Using device='cpu' with backend='DDP' + 'mpi' for distributed training." and per rank
-// "['node7'][ 3/7] [pp:0/1][dp:1/3][tp:1/1]": indexes, each with the last index. Local.
+// "[0/4] Using device='cpu' with backend='DDP' + 'mpi' for distributed training." (rank/size) and per rank
+// "['node7'][ 3/15] [pp:0/1][dp:1/3][tp:1/1]" (index/last index). Local.
 #ifndef PLAIT_COMM_LAUNCH_DIST_INFO_H_
 #define PLAIT_COMM_LAUNCH_DIST_INFO_H_
 
@@ -24,22 +24,22 @@
 
 namespace plait::comm {
 
-// Where this rank computes and how it talks.
+// The device and the transport of this rank.
 struct DeviceChoice {
   std::string kind = "cpu";       // "cpu", "cuda"
   std::string id = "cpu";         // "cpu", "cuda:0"
-  std::string transport = "mpi";  // "mpi", "nccl"; "self" for a rank without others
-  int devices_in_use = 0;         // accelerators that the job's ranks use together
+  std::string transport = "mpi";  // "mpi", "nccl"; "self" for a world of one rank
+  int devices_in_use = 0;         // accelerators that all ranks of the job use together
 };
 DeviceChoice CpuDevice(const Job& job);
-// One device for each rank of a host, by local rank.
+// Device local_rank modulo the number of devices of the host.
 DeviceChoice CudaDevice(const Job& job, absl::string_view transport);
 
-// Keys and values in their order: DEVICE, DEVICE_ID, DISTRIBUTED_BACKEND, GPUS_PER_NODE, HOSTS, HOSTFILE,
+// Keys and values in this order: DEVICE, DEVICE_ID, DISTRIBUTED_BACKEND, GPUS_PER_NODE, HOSTS, HOSTFILE,
 // HOSTNAME, LOCAL_RANK, MACHINE, NUM_NODES, NGPUS, NGPUS_AVAILABLE, NODE_ID, RANK, SCHEDULER,
-// WORLD_SIZE_TOTAL, WORLD_SIZE_IN_USE, LAUNCH_CMD. GPUS_PER_NODE and NGPUS count accelerators that are used,
-// NGPUS_AVAILABLE those that the hosts have. WORLD_SIZE_TOTAL counts the ranks that the allocation has room
-// for. HOSTFILE and LAUNCH_CMD are empty where there is none. Long lists of hosts are cut.
+// WORLD_SIZE_TOTAL, WORLD_SIZE_IN_USE, LAUNCH_CMD. GPUS_PER_NODE and NGPUS count accelerators in use,
+// NGPUS_AVAILABLE all that the hosts have. WORLD_SIZE_TOTAL is the number of ranks that the allocation has slots for,
+// but at least WORLD_SIZE_IN_USE. HOSTFILE and LAUNCH_CMD are empty if there is none. HOSTS shows at most 64 hosts.
 std::vector<std::pair<std::string, std::string>> DistInfo(const Job& job, const DeviceChoice& device);
 
 // "[title]:" and a line "  • KEY=value" for each entry; "*" for the bullet without `utf8`. Ends in a newline.
@@ -50,13 +50,12 @@ std::string DistInfoBlock(const Job& job, const DeviceChoice& device, bool utf8)
 // "[0/4] Using device='cpu' with backend='DDP' + 'mpi' for distributed training."
 std::string DeviceLine(const Job& job, const DeviceChoice& device, absl::string_view strategy);
 
-// "['node7'][ 3/7] [pp:0/1][dp:1/3][tp:1/1]"; indexes are as wide as the last one of their axis.
+// "['node7'][ 3/15] [pp:0/1][dp:1/3][tp:1/1]"; indexes are padded to the width of the last index.
 std::string RankLine(absl::string_view host, const DeviceMesh& mesh);
 // "[device='cpu'][rank=2/3][local_rank=2/3][node=0/0]": each with its last index.
 std::string RankLine(const Job& job, const DeviceChoice& device);
 
-// Whether output can have characters beyond ASCII: LC_ALL, LC_CTYPE and LANG, the first that is set, names
-// UTF-8.
+// Whether output may contain non-ASCII characters: the first of LC_ALL, LC_CTYPE and LANG that is set names UTF-8.
 bool LocaleIsUtf8(const Lookup& lookup = ProcessEnvironment());
 
 }  // namespace plait::comm

@@ -83,8 +83,8 @@ std::vector<HostSlots> SlurmHosts(const JobSources& sources, bool step, Job& job
   return hosts;
 }
 
-// The hosts of a file that `variable` names, if it is set. A node file of PBS is often on the first node
-// alone: to a rank elsewhere, its absence means nothing.
+// The hosts of the file that `variable` names, if it is set. A node file of PBS often exists on the first node
+// only: its absence elsewhere is not an error.
 std::vector<HostSlots> FileHosts(const JobSources& sources, const char* variable, Job& job) {
   const char* path = FirstOf(sources.lookup, {variable});
   if (path == nullptr) return {};

@@ -154,7 +154,7 @@ void CheckSlurm(const Lookup& lookup, Job& job) {
   }
 }
 
-// Where the step's list and SLURM_NODEID are both known, they agree about this host.
+// Checks that the step's host list and SLURM_NODEID agree about this host, if both are known.
 void CheckNodeId(const JobSources& sources, Job& job) {
   const char* name = sources.lookup("SLURMD_NODENAME");
   const int listed = IndexOfHost(job.hosts, name != nullptr ? name : job.host);

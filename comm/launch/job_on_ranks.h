@@ -1,5 +1,5 @@
-// What the ranks of a job find out together, once they can talk: who really shares a host with whom, and
-// whether all run the same program.
+// What the ranks of a job can only determine together, once MPI has started: which ranks share a host, and whether all
+// run the same build.
 //
 //   comm::Job job = comm::DetectJob();
 //   comm::CompleteJob(session.world(), comm::BuildFingerprint(Revision()), &job);
@@ -19,20 +19,20 @@
 namespace plait::comm {
 
 // Collective. On return, on every rank:
-// - rank, size, local_rank, local_size, node_id and hosts are those of `world`: hosts are in the order of
-//   their lowest ranks, slots are their numbers of ranks;
-// - launch_command is the lowest rank's that found one;
-// - contradictions are those of all ranks ("ranks 2-3: ..." where not all have them), then what the
-//   environment said and `world` says otherwise, different hosts of the same name, and ranks whose
-//   `fingerprint` is not that of most ranks. The same list on every rank.
+// - rank, size, local_rank, local_size, node_id and hosts are those of `world`: hosts in the order of their lowest
+//   ranks, slots the number of ranks on each;
+// - launch_command is that of the lowest rank that found one;
+// - contradictions are those of all ranks ("ranks 2-3: ..." if not all have them), then disagreements between the
+//   environment and `world`, different hosts of the same name, and ranks whose `fingerprint` differs from that of most
+//   ranks. The list is the same on every rank.
 void CompleteJob(const Communicator& world, absl::string_view fingerprint, Job* job);
 
-// Names a build: `revision` with a checksum of this program's file, so that two builds of one revision differ
-// too. "unreadable" stands for a file that cannot be read.
+// Identifies a build: `revision` and a checksum (FNV-1a) of the executable, so that two builds of one revision differ;
+// "unreadable" instead of the checksum if it cannot be read. Local.
 std::string BuildFingerprint(absl::string_view revision);
 
-// One line that names the ranks whose fingerprint is not the most frequent one (of equally frequent ones, the
-// lowest rank's); empty if all are the same. `hosts` by rank.
+// One line that names up to eight ranks whose fingerprint is not the most frequent one (in a tie, the one of the lowest
+// rank); empty if all are equal. Both arguments are by rank.
 std::string OddBuilds(const std::vector<std::string>& fingerprints, const std::vector<std::string>& hosts);
 
 }  // namespace plait::comm

@@ -43,7 +43,7 @@ Kind KindOf(const std::vector<std::string>& command) {
   return Kind::kOther;
 }
 
-// Field 4 of /proc/PID/stat; the name before it, in brackets, may hold anything.
+// Field 4 of /proc/PID/stat; the name before it, in brackets, may contain any character.
 int ParentOf(int process) {
   std::ifstream file(absl::StrCat("/proc/", process, "/stat"));
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

@@ -1,4 +1,4 @@
-// The command that started this process, found among the processes above it.
+// Finds the command that started this process among its ancestors.
 #ifndef PLAIT_COMM_LAUNCH_LAUNCH_ANCESTOR_H_
 #define PLAIT_COMM_LAUNCH_LAUNCH_ANCESTOR_H_
 
@@ -7,12 +7,12 @@
 
 namespace plait::comm {
 
-// The first launcher (mpirun, mpiexec, srun, torchrun, ...) among `command_lines`, parent first: scripts may
-// stand between it and this process. If launchers stand right above it (srun mpirun ...), the outermost of
-// them. Words that a shell would split are quoted. Empty if there is none.
+// The nearest launcher (mpirun, mpiexec, srun, torchrun, ...) among `command_lines`, parent first; scripts may be in
+// between. If its own parents are launchers or their daemons (srun mpirun ...), the outermost launcher of that chain.
+// Quoted for a shell. Empty if there is none.
 std::string CommandOfLauncher(const std::vector<std::vector<std::string>>& command_lines);
 
-// /proc/PID/cmdline of this process's parent, its parent, and so on, at most `depth` of them.
+// /proc/PID/cmdline of this process's parent, grandparent, ..., at most `depth` of them.
 std::vector<std::vector<std::string>> AncestorCommands(int depth);
 
 }  // namespace plait::comm

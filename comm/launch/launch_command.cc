@@ -23,7 +23,7 @@ std::string HostList(const std::vector<HostSlots>& hosts, const char* separator)
   });
 }
 
-// Ranks are laid out by --map-by: so many on a node, so many cores for each.
+// --map-by sets the number of ranks per node and of cores per rank.
 Words OpenMpiMapping(const LaunchPlan& plan) {
   const bool deep = plan.binding == Binding::kDepth && plan.cores_per_rank > 1;
   if (plan.ranks_per_node == 0 && !deep) return {};
@@ -100,7 +100,7 @@ const char* SrunBinding(Binding binding) {
   return "none";
 }
 
-// srun's --export takes no commas in values: variables are set for srun, which passes all of its own on.
+// srun's --export does not support commas in values: variables are set for srun, which forwards its environment.
 Words SrunCommand(const LaunchPlan& plan) {
   Words words;
   if (!plan.environment.empty()) words.push_back("env");

@@ -1,4 +1,4 @@
-// The command that starts ranks, composed from a plan.
+// Composes the command line that starts the ranks from a plan.
 //
 //   const std::vector<std::string> words = comm::LaunchCommand(
 //       {.starter = comm::Starter::kPals, .executable = "mpiexec", .ranks = 8, .ranks_per_node = 4,
@@ -25,33 +25,32 @@ namespace plait::comm {
 enum class Starter { kOpenMpi, kHydra, kPals, kSrun };
 const char* NameOf(Starter starter);  // "mpirun (Open MPI)", ...
 
-// What a rank is tied to. kDepth: to cores_per_rank cores, one rank's after the other's.
+// CPU binding of a rank. kDepth: cores_per_rank consecutive cores each.
 enum class Binding { kNone, kCore, kDepth, kHardwareThread, kSocket, kNuma };
-// none, core, depth, hwthread, socket, numa. INVALID_ARGUMENT with the list.
+// none, core, depth, hwthread, socket, numa; else INVALID_ARGUMENT with this list.
 absl::StatusOr<Binding> ParseBinding(absl::string_view name);
 const char* NameOf(Binding binding);
 
 struct LaunchPlan {
   Starter starter = Starter::kOpenMpi;
-  std::string executable = "mpirun";  // how the starter is called
+  std::string executable = "mpirun";  // name or path of the starter
   int ranks = 1;
-  int ranks_per_node = 0;  // 0: as many as the starter thinks fit
-  int cores_per_rank = 1;  // for kDepth, and what srun is asked for
+  int ranks_per_node = 0;  // 0: the starter's default
+  int cores_per_rank = 1;  // for kDepth, and srun's -c
   Binding binding = Binding::kNone;
-  bool oversubscribe = false;         // more ranks than cores are meant
-  bool as_root = false;               // Open MPI must be told that this is meant
+  bool oversubscribe = false;         // allow more ranks than cores
+  bool as_root = false;               // allow root, which Open MPI refuses by default
   std::string mpi_plugin = {};        // srun's --mpi
-  std::vector<HostSlots> hosts = {};  // empty: this machine, or all of the allocation
-  std::string host_file = {};  // names the same hosts, in the starter's own format; preferred to `hosts`
+  std::vector<HostSlots> hosts = {};  // empty: this machine, or the whole allocation
+  std::string host_file = {};  // the same, in the starter's format; preferred to `hosts`, but not by srun
   // Set in the ranks' environment.
   std::vector<std::pair<std::string, std::string>> environment = {};
-  // Passed on from the environment of the command. Open MPI would do so on this host only; the others pass on
-  // everything.
+  // Names of variables to forward from this process (Open MPI's -x). The other starters forward the whole environment.
   std::vector<std::string> passed = {};
   std::vector<std::string> program = {};  // and its arguments
 };
 
-// The words of the command line.
+// Returns the words of the command line.
 std::vector<std::string> LaunchCommand(const LaunchPlan& plan);
 
 }  // namespace plait::comm

@@ -16,8 +16,8 @@ namespace {
 // Names of a variable, one per dialect of the launcher; the first that is set wins.
 using Names = std::array<const char*, 4>;
 
-// The variables by which a launcher tells a process its place. The first entry whose rank and size are set
-// wins: srun and mpirun both leave SLURM_* in place, and PALS sets PMI_* too, so the more specific ones come
+// The variables by which a launcher tells a process its rank. The first entry whose rank and size are set
+// wins: under both srun and mpirun SLURM_* are set, and PALS sets PMI_* too, so the more specific ones come
 // first.
 struct Signature {
   LauncherKind kind;

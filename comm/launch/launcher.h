@@ -1,4 +1,4 @@
-// Which launcher, if any, started this process: read from the environment, before MPI is touched.
+// Which launcher, if any, started this process: read from the environment, before MPI is initialised.
 //
 //   const comm::Launcher launcher = comm::DetectLauncher();
 //   if (launcher.starts_mpi()) ...
@@ -31,46 +31,46 @@ struct Launcher {
   LauncherKind kind = LauncherKind::kNone;
   int rank = 0;
   int size = 1;
-  int local_rank = 0;  // among the ranks of this node
-  int local_size = 1;  // `size` where the launcher does not tell
-  // Cray PALS in its PMIx mode tells no size: it is then local_size on each host of PBS_NODEFILE.
+  int local_rank = 0;  // among the ranks of this node; 0 if the launcher does not set it
+  int local_size = 1;  // `size` if the launcher does not set it
+  // False if the size is derived: in its PMIx mode Cray PALS sets none; size is local_size times the hosts of
+  // PBS_NODEFILE then.
   bool size_told = true;
-  bool local_told =
-      true;  // false: local_rank or local_size stand as above because the launcher tells nothing
+  bool local_told = true;  // false: the launcher does not set local_rank or local_size
 
   bool starts_mpi() const { return kind != LauncherKind::kNone && kind != LauncherKind::kTorchrun; }
 };
 
-// The first launcher of the list above whose variables are complete. A shell in a Slurm allocation (salloc,
-// sbatch) is none. Numbers are taken as they stand: DetectJob reports those that cannot be right.
+// The first launcher in the order of LauncherKind that has set rank and size. The shell of a Slurm allocation (salloc,
+// sbatch) counts as no launcher. Numbers are not validated: DetectJob reports inconsistent ones.
 Launcher DetectLauncher(const Lookup& lookup);
 Launcher DetectLauncher();
 
-// FAILED_PRECONDITION where srun has started this process without PMI, by which an MPI finds its ranks: what MPI_Init
-// says then are pages on every rank, which do not name the cause. Local.
+// FAILED_PRECONDITION if srun started this process without PMI, which MPI needs to find its ranks: MPI_Init would print
+// pages on every rank without naming the cause. Local.
 absl::Status CheckPmi(const Launcher& launcher, const Lookup& lookup);
 
-// RESOURCE_EXHAUSTED where a limit on address space (ulimit -v) leaves this process, or ranks of the same program, less
-// than MPI takes to start: it crashes then. Local.
+// RESOURCE_EXHAUSTED if a limit on address space (ulimit -v) leaves less than the 512 MiB that a rank needs to start
+// MPI, which would crash. Local.
 absl::Status CheckAddressSpaceOfRank();
 
-// What one launcher's variables say, whichever launcher DetectLauncher chooses.
+// One launcher's variables, whether or not DetectLauncher chooses it.
 struct LauncherTrace {
   LauncherKind kind = LauncherKind::kNone;
   std::string rank_variable = {}, size_variable = {};  // names: those that are set, else the usual ones
   bool has_rank = false, has_size = false;
-  std::optional<int> rank = {}, size = {};  // without value where they are not set or no number
+  std::optional<int> rank = {}, size = {};  // nullopt if unset or not an integer
   std::optional<int> local_rank = {}, local_size = {};
   std::optional<int> node_id = {};  // index of this node among the launcher's
-  bool size_derived = false;        // Launcher::size_told, turned round
-  std::string malformed = {};       // "OMPI_COMM_WORLD_RANK=x" of a variable that is no number
+  bool size_derived = false;        // !Launcher::size_told
+  std::string malformed = {};       // the first variable that is not an integer, "OMPI_COMM_WORLD_RANK=x"
   bool complete() const { return rank.has_value() && size.has_value(); }
 };
-// One for each launcher that has left a rank or a size, the more specific first.
+// One for each launcher that has set a rank or a size, in the order of LauncherKind.
 std::vector<LauncherTrace> TracesOfLaunchers(const Lookup& lookup);
 
-// srun started this process, or one above it, as a step of a Slurm job. The shells of sbatch, and of salloc
-// where it opens one on the first node, are steps with numbers of their own and do not count.
+// Whether srun started this process, or an ancestor, as a step of a Slurm job. The shells of sbatch, and of salloc
+// where it opens one on the first node, have reserved step numbers and do not count.
 bool InSlurmStep(const Lookup& lookup);
 
 }  // namespace plait::comm

@@ -1,4 +1,4 @@
-// The name of the machine that a host belongs to, as its users call it.
+// The common name of the machine that a host belongs to.
 #ifndef PLAIT_COMM_LAUNCH_MACHINE_NAME_H_
 #define PLAIT_COMM_LAUNCH_MACHINE_NAME_H_
 
@@ -9,8 +9,8 @@
 namespace plait::comm {
 
 // "Frontier", "Polaris", ...: from the variables by which sites name their machines (NERSC_HOST,
-// LMOD_SYSTEM_NAME, SLURM_CLUSTER_NAME), else from the form of the host's name; `host` itself where neither
-// says anything. Login nodes are called login1 on many machines: they need the variable.
+// LMOD_SYSTEM_NAME, SLURM_CLUSTER_NAME), else from the pattern of the host name; else `host`. Login nodes, which have
+// the same names on many machines, are recognised by the variable only.
 std::string MachineName(const Lookup& lookup, const std::string& host);
 
 }  // namespace plait::comm

@@ -1,4 +1,4 @@
-// What DetectJob looks at, as this process finds it.
+// The inputs of DetectJob for this process.
 #include <unistd.h>
 
 #include <filesystem>

@@ -16,10 +16,10 @@
 namespace plait::comm {
 namespace {
 
-// Of which each takes its time to start, and memory.
+// A limit against typing errors: each rank takes time to start, and memory.
 constexpr int kMostRanksPerCore = 32;
 
-// With fewer open files mpirun does not end with an error, it crashes and stays.
+// With fewer open files mpirun does not report an error: it crashes and hangs.
 absl::Status CheckOpenFiles(int ranks) {
   constexpr rlim_t kOfMpirun = 64, kOfRank = 8;
   rlimit limit{};
@@ -30,8 +30,7 @@ absl::Status CheckOpenFiles(int ranks) {
                                                    needed, ": raise the limit (ulimit -n)"));
 }
 
-// mpirun and its ranks share memory through files, of up to 16 MiB in each rank's case: where they may not be as large,
-// mpirun hangs, deaf to SIGTERM.
+// mpirun and its ranks share memory through files of up to 16 MiB. Under a smaller limit mpirun may hang, deaf to SIGTERM.
 absl::Status CheckFileSize(int ranks) {
   constexpr rlim_t kNeeded = 16 << 20;
   rlimit limit{};
@@ -41,7 +40,7 @@ absl::Status CheckFileSize(int ranks) {
                    kNeeded >> 20, " MiB: raise the limit (ulimit -f)"));
 }
 
-// mpirun also in a Slurm job, whose srun would have to know the MPI; srun where there is nothing else.
+// mpirun also in a Slurm job, because srun may not support the MPI; srun only if there is nothing else.
 absl::StatusOr<FoundStarter> FindForRelaunch() {
   absl::StatusOr<FoundStarter> found = FindStarter(/*in_slurm_job=*/false, ProcessCommands());
   if (found.ok() || std::getenv("SLURM_JOB_ID") == nullptr) return found;

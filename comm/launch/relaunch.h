@@ -1,4 +1,4 @@
-// --nproc=N: the command with which a program that no launcher started starts itself on N ranks of this machine.
+// --nproc=N: composes the command by which a program restarts itself on N ranks of this machine.
 // comm/launch/supervision/run_on_ranks.h runs it.
 #ifndef PLAIT_COMM_LAUNCH_RELAUNCH_H_
 #define PLAIT_COMM_LAUNCH_RELAUNCH_H_
@@ -13,27 +13,28 @@
 
 namespace plait::comm {
 
-// The ranks find their command in this variable, as a line for a shell.
+// Environment variable of the ranks that holds the command, as a shell command line.
 inline constexpr char kLaunchCommandVariable[] = "PLAIT_LAUNCH_COMMAND";
 
 struct RelaunchOptions {
   int ranks = 1;
-  bool as_root = false;        // mpirun must be told that this is meant
-  bool set_one_thread = true;  // OMP_NUM_THREADS=1, where it is not set: ranks share the cores
+  bool as_root = false;        // allow root, which Open MPI refuses by default
+  bool set_one_thread = true;  // sets OMP_NUM_THREADS=1: ranks share the cores
 };
 
-// Ranks that are not bound, as many as are asked for. `program` is an absolute path: it cannot be taken for
-// an option, and what follows it is the program's.
+// A plan for options.ranks ranks on this machine, unbound and oversubscribed if necessary. `program` must be an
+// absolute path, so that mpirun does not take it for an option.
 LaunchPlan RelaunchPlan(const FoundStarter& found, const RelaunchOptions& options, const std::string& program,
                         const std::vector<std::string>& arguments);
 
-// Before `ranks` ranks of this host are started. INVALID_ARGUMENT if they are less than one, or far more than the cores;
-// RESOURCE_EXHAUSTED where mpirun may not have the open files (ulimit -n), or write files of the size (ulimit -f), that it
-// needs for them: it would hang.
+// Checks that `ranks` ranks can be started on this host. INVALID_ARGUMENT if they are fewer than one or more than 32
+// per core; RESOURCE_EXHAUSTED if the limit on open files (ulimit -n) or on the size of a file (ulimit -f) is too
+// low for mpirun, which would hang. Local.
 absl::Status CheckRanksOfHost(int ranks);
 
-// mpirun (or what FindStarter finds in its place) with this program and its arguments (argv[0] excluded) on `ranks`
-// ranks. Errors of CheckRanksOfHost and CheckAddressSpaceOfRank; NOT_FOUND if there is nothing to start ranks with.
+// Returns the command that runs this program with its arguments (argv[0] excluded) on `ranks` ranks under mpirun, or
+// the starter found in its place. Errors of CheckRanksOfHost and CheckAddressSpaceOfRank; NOT_FOUND if there is no
+// starter.
 absl::StatusOr<std::vector<std::string>> RelaunchCommand(int ranks, char** argv);
 
 }  // namespace plait::comm

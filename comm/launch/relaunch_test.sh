@@ -1,5 +1,6 @@
 #!/bin/sh
-# relaunch_test.sh PROGRAM: three ranks, arguments as they were, one thread each unless told otherwise.
+# relaunch_test.sh PROGRAM: PROGRAM restarts itself on three ranks; arguments are preserved, and OMP_NUM_THREADS is 1
+# unless set.
 set -eu
 export TMPDIR=/tmp
 unset OMP_NUM_THREADS
@@ -9,7 +10,7 @@ rank 2/3: <3> <--> <-n> <a b> threads 1"
 all=$("$1" 3 -- -n "a b" | tr -d '\r' | sort)
 got=$(echo "$all" | grep -v "^command ")
 [ "$got" = "$expected" ] || { echo "got: $got" >&2; exit 1; }
-# The ranks know the command; a shell that is given it does the same.
+# The ranks find the command in PLAIT_LAUNCH_COMMAND; pasted into a shell it does the same.
 command=$(echo "$all" | sed -n 's/^command //p')
 echo "$command" | grep -q -- "--oversubscribe --bind-to none -n 3 -x OMP_NUM_THREADS=1 /.* 3 -- -n 'a b'$"
 got=$(sh -c "$command" | tr -d '\r' | grep -v "^command " | sort)

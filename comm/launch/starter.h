@@ -1,12 +1,13 @@
-// Which of mpirun, mpiexec and srun starts ranks here.
+// Chooses which of mpirun, mpiexec and srun starts the ranks.
 //
-//   PLAIT_ASSIGN_OR_RETURN(const comm::FoundStarter found, comm::FindStarter(in_slurm_job,
-//   ProcessCommands())); plan.starter = found.starter;
+//   PLAIT_ASSIGN_OR_RETURN(const comm::FoundStarter found,
+//                          comm::FindStarter(in_slurm_job, comm::ProcessCommands()));
+//   plan.starter = found.starter;
 //
-// Outside Slurm it is the first of mpirun and mpiexec on the PATH: its kind is read from what its name leads
-// to (mpirun -> mpirun.openmpi -> orterun), else from its --version. In a Slurm job it is srun where it can
-// start programs of the MPI that is installed (`srun --mpi=list`: pmix for Open MPI, pmi2 for MPICH), else
-// that MPI's own, which starts its daemons through Slurm.
+// Outside Slurm: mpirun, else mpiexec, from the PATH; which implementation it belongs to is read from the target of its
+// symbolic links (mpirun -> mpirun.openmpi -> orterun), else from its --version. In a Slurm job: srun, if it supports
+// the installed MPI (`srun --mpi=list`: pmix for Open MPI, pmi2 for MPICH) or there is no other starter; else that
+// MPI's own, which starts its daemons through Slurm.
 #ifndef PLAIT_COMM_LAUNCH_STARTER_H_
 #define PLAIT_COMM_LAUNCH_STARTER_H_
 
@@ -21,11 +22,11 @@
 
 namespace plait::comm {
 
-// How commands are found and asked: the process's own PATH in programs, tables in tests.
+// Access to commands: ProcessCommands() in programs, tables in tests.
 struct Commands {
-  // The path behind all links, empty if the PATH has no such command.
+  // The path of a command with symbolic links resolved; empty if it is not on the PATH.
   std::function<std::string(const std::string& name)> real_path;
-  // What it prints on either output, empty if it cannot be run.
+  // Its standard output and standard error; empty if it fails.
   std::function<std::string(const std::vector<std::string>& command)> output;
 };
 Commands ProcessCommands();
@@ -37,10 +38,10 @@ struct FoundStarter {
   std::string reason = {};      // why this one, a few words
 };
 
-// NOT_FOUND with what to install if there is none.
+// NOT_FOUND if there is none, or none of a known implementation; the message says what to install.
 absl::StatusOr<FoundStarter> FindStarter(bool in_slurm_job, const Commands& commands);
 
-// The named one ("mpirun", "mpiexec", "srun"); INVALID_ARGUMENT for other names.
+// The starter of this name: "mpirun", "mpiexec" or "srun", else INVALID_ARGUMENT. NOT_FOUND if it is not on the PATH.
 absl::StatusOr<FoundStarter> FindStarterNamed(const std::string& name, const Commands& commands);
 
 }  // namespace plait::comm

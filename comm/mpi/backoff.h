@@ -1,6 +1,6 @@
-// Waiting without burning a core that another rank needs: a few polls, then yields, then
-// sleeps. These grow by a tenth each, from 10 microseconds to 1 millisecond: waiting takes about a tenth
-// longer than it has to, at most.
+// Pauses between polls that leave the core to other ranks: 20 polls if ranks outnumber cores, else 20,000; then 50
+// yields; then sleeps that grow by a tenth each from 10 microseconds to 1 millisecond, so that waiting takes at most
+// about a tenth longer than necessary.
 #ifndef PLAIT_COMM_MPI_BACKOFF_H_
 #define PLAIT_COMM_MPI_BACKOFF_H_
 

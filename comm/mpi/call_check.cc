@@ -9,10 +9,10 @@ namespace {
 
 constexpr int kBytes = sizeof(CallFingerprint);
 
-// Begins the exchange between neighbours. Returns where the other call and its values will be.
+// Starts the exchange between neighbours. Returns where the neighbour's call, followed by its values, will be stored.
 //
-// Messages of one tag between two ranks arrive in the order of the calls: one tag serves all operations. A rank cannot
-// know what its neighbour calls, so that there is always room for the longest message of this tag.
+// Messages with the same tag between two ranks arrive in the order of the calls, so one tag serves all operations. A
+// rank cannot know what its neighbour calls, so the receive buffer fits the longest message with this tag.
 const CallFingerprint* ExchangeWithNeighbors(const MpiGroup& group, const CallFingerprint& call,
                                              ConstBuffer values, MpiWork& work) {
   constexpr int kLongest = kBytes + kPieceBytes;
@@ -31,7 +31,7 @@ const CallFingerprint* ExchangeWithNeighbors(const MpiGroup& group, const CallFi
 
 }  // namespace
 
-// In round k, a rank hears of the rank 2^k before it that this one agrees with the 2^k - 1 ranks before it.
+// In round k, the rank 2^k before this one confirms that it agrees with the 2^k - 1 ranks before itself.
 void AddCallCheck(const MpiGroup& group, const CallFingerprint& call, CheckedRanks checked, MpiWork& work) {
   const CallFingerprint* first = ExchangeWithNeighbors(group, call, /*values=*/{}, work);
   const int rank = group.rank, size = group.size;
@@ -39,7 +39,7 @@ void AddCallCheck(const MpiGroup& group, const CallFingerprint& call, CheckedRan
   auto* mine = new (work.AddScratch(kBytes)) CallFingerprint(call);
   auto* next = new (work.AddScratch(kBytes)) CallFingerprint();
   for (int distance = 1; distance < reach; distance *= 2) {
-    // Later rounds do not begin in the order of the calls.
+    // Later rounds do not start in the order of the calls, so they need a tag per operation.
     work.AddStage([=, comm = group.comm, tag = TagOf(MessageKind::kCheck, group)](MpiWork& w) {
       CheckSameCall(*mine, rank, distance == 1 ? *first : *next, (rank + size - distance) % size);
       if (2 * distance >= reach) return;

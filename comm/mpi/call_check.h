@@ -1,8 +1,8 @@
-// Collectives of MPI carry no fingerprint, so ranks exchange fingerprints by messages of their own, in which the first
-// values of a ring travel along. Private to comm/mpi.
+// MPI's collectives carry no fingerprint, so ranks exchange fingerprints in separate messages, which also carry the
+// first piece of a ring collective. Private to comm/mpi.
 //
-// Rank r compares its call with that of rank r - 1, round the ring: if not all ranks make the same call, at least
-// two neighbours differ. Who has to know that all ranks agree goes on in rounds of doubled distances (a
+// Rank r compares its call with that of rank r - 1, modulo the size: if not all ranks make the same call, at least one
+// rank sees a difference. Where a rank must know that all ranks agree, rounds with doubled distances follow (a
 // dissemination barrier: Hensgen, Finkel & Manber, "Two algorithms for barrier synchronization", IJPP 17, 1988).
 #ifndef PLAIT_COMM_MPI_CALL_CHECK_H_
 #define PLAIT_COMM_MPI_CALL_CHECK_H_
@@ -19,16 +19,16 @@ namespace plait::comm {
 
 enum class CheckedRanks { kNeighbor, kAll };
 
-// Adds the exchange to `work`, as its first requests and stages; what is added behind begins when it has passed.
-// It throws TransportError if the neighbour has made another call.
+// Adds the exchange to `work`, as its first requests and stages; later stages start once the check has passed.
+// Advancing the work throws TransportError if another rank makes a different call.
 void AddCallCheck(const MpiGroup& group, const CallFingerprint& call, CheckedRanks checked, MpiWork& work);
 
-// The same between neighbours, with at most kPieceBytes of values for the next rank and from the one before, which are
-// stored when the check has passed. `sent` may be overwritten at once.
+// The same between neighbours, and sends at most kPieceBytes of values to the next rank; those of the previous rank are
+// stored in `received` once the check has passed. `sent` is copied and may be overwritten at once.
 void AddCallCheckWithValues(const MpiGroup& group, const CallFingerprint& call, ConstBuffer sent,
                             Buffer received, MpiWork& work);
 
-// An operation beside its check: complete when both are.
+// An operation that runs concurrently with its check: complete when both are.
 class CheckedWork : public PendingWork {
  public:
   CheckedWork(std::unique_ptr<PendingWork> check, std::unique_ptr<PendingWork> operation)

@@ -20,7 +20,7 @@
 namespace plait::comm {
 namespace {
 
-// What the communicators of a session have in common.
+// State shared by the communicators of a session.
 struct Shared {
   MpiOptions options;
   std::vector<int> nodes;  // the first world rank on the node of each world rank
@@ -33,7 +33,7 @@ int SizeOf(MPI_Comm comm) {
   return size;
 }
 
-// Options decide which calls of MPI an operation makes, so all ranks take the least that one of them has.
+// Options decide which MPI calls an operation makes, so all ranks use the least value of any rank.
 MpiOptions AgreedOptions(MpiOptions options) {
   std::int64_t numbers[] = {options.max_elements_per_message, options.shared_bytes_per_rank,
                             std::max<std::int64_t>(options.ring_bytes, 1), options.read_peers ? 1 : 0};
@@ -53,8 +53,8 @@ std::vector<int> FindNodes(MPI_Comm node) {
   return nodes;
 }
 
-// Ranks that are bound have a core each; those that are not have the same cores. Nodes may differ: it decides
-// how a rank waits, not what it calls.
+// Compares the ranks of a node with the union of their usable cores: bound ranks have different cores, unbound ones the
+// same. The result may differ between nodes: it decides how a rank waits, not what it calls.
 bool Oversubscribed(MPI_Comm node) {
   CoreSet cores = UsableCores();
   CheckMpi(
@@ -105,14 +105,13 @@ class MpiBackend : public Backend {
   }
 
   std::unique_ptr<Backend> Split(int color, int key) override {
-    // MPI_Comm_split blocks, and operations under way do not move in it. All ranks have come to it now, so it
-    // waits for none.
+    // MPI_Comm_split blocks without advancing other operations. After this barrier all ranks are about to call it, so
+    // it does not have to wait.
     Run({.operation = Operation::kSplit});
     MPI_Comm part = MPI_COMM_NULL;
     CheckMpi(MPI_Comm_split(comm_, color < 0 ? MPI_UNDEFINED : color, key, &part), "MPI_Comm_split");
     if (part == MPI_COMM_NULL) return nullptr;
-    // Not freed: MPI_Comm_free is collective, and destructors do not communicate. MPI_Finalize takes it
-    // along.
+    // Not freed: MPI_Comm_free is collective, and destructors do not communicate. MPI_Finalize frees it.
     auto backend = std::make_unique<MpiBackend>(part, shared_);
     return backend->size() == 1 ? MakeSelfBackend(members_[rank_]) : std::move(backend);
   }
@@ -122,24 +121,24 @@ class MpiBackend : public Backend {
     return std::make_unique<SharedCollective>(segment_, shared_->progress, request, call);
   }
 
-  // The check of a call whose values take another way than shared memory: an empty post, or messages.
+  // The check of a call whose values do not go through shared memory: an empty post, or messages.
   std::unique_ptr<PendingWork> StartCheck(const CallFingerprint& call) {
     if (segment_ != nullptr) return StartShared({.operation = Operation::kBarrier}, call);
     auto check = std::make_unique<MpiWork>(shared_->progress);
     AddCallCheck(group(), call, CheckedRanks::kNeighbor, *check);
-    check->Start();  // a difference is seen in whatever the rank waits for
+    check->Start();  // from now on any wait of this rank detects a difference
     return check;
   }
 
-  // A rank receives from the one that it is checked with.
+  // Needs no separate check: a rank receives values from the neighbour that it is compared with.
   std::unique_ptr<PendingWork> StartRing(const Request& request, const CallFingerprint& call) {
     auto work = std::make_unique<MpiWork>(shared_->progress);
     IssueOperation(group(), request, work.get(), call);
     return work;
   }
 
-  // MPI's own collectives, in which any rank may send to any other: issued when it is certain that all ranks make
-  // the same call, but for short ones. MPI tells them apart by their order, so they are issued in that of their start.
+  // MPI's own collectives, in which any rank may send to any other: issued once all ranks are known to make the same
+  // call, except for short ones. MPI matches them by their order, so they are issued in the order of their start.
   std::unique_ptr<PendingWork> StartMpis(const Request& request, const CallFingerprint& call) {
     auto operation = std::make_unique<MpiWork>(shared_->progress);
     const bool is_short = IsShort(group(), request);

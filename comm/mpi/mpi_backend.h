@@ -1,14 +1,14 @@
 // Communicators over MPI (host memory). Private to comm: programs get one from comm/session.h.
 //
-// Collectives between ranks of one node go through memory that they share, but for all_to_all_v
-// (comm/mpi/shared_collective.h); between nodes, all-reduce, reduce-scatter and all-gather go round a ring of messages if
-// they are long (comm/mpi/ring_collectives.h), all-to-alls are messages between pairs, and everything else goes through
-// MPI's non-blocking calls.
+// Collectives between ranks of one node use shared memory, except for all_to_all_v (comm/mpi/shared_collective.h).
+// Between nodes, long all-reduces, reduce-scatters and all-gathers use a ring of messages
+// (comm/mpi/ring_collectives.h), all-to-alls are point-to-point messages, and everything else uses MPI's non-blocking
+// collectives.
 //
-// A blocking call starts the operation and waits for it, and whoever waits advances everything that the
-// process has in flight (comm/mpi/progress.h). So ranks may wait in any order, on one node and between nodes.
-// Nothing that selects a call of MPI differs between ranks. Every collective is checked against what the
-// other ranks call (comm/call_fingerprint.h).
+// A blocking call starts the operation and waits for it, and every wait advances all operations of the session that
+// are in flight (comm/mpi/progress.h). So ranks may wait in any order, on one node and between nodes. The choice of
+// algorithm never depends on anything that differs between ranks. Every collective is checked against the calls of the
+// other ranks (comm/call_fingerprint.h).
 #ifndef PLAIT_COMM_MPI_MPI_BACKEND_H_
 #define PLAIT_COMM_MPI_MPI_BACKEND_H_
 
@@ -21,14 +21,14 @@ namespace plait::comm {
 
 struct MpiOptions {
   std::int64_t max_elements_per_message = std::int64_t{1} << 30;  // at most 2^30
-  // As SessionOptions has them.
+  // As in SessionOptions.
   std::int64_t shared_bytes_per_rank = std::int64_t{4} << 20;
   std::int64_t ring_bytes = std::int64_t{1} << 16;
   bool read_peers = true;
 };
 
-// Over MPI_COMM_WORLD, which must be initialised. Collective; where ranks bring different options, all take
-// the least. Tags of Send and Receive are in [0, 2^30).
+// The backend of MPI_COMM_WORLD; MPI must be initialised. Collective; if ranks pass different options, all use the
+// least of each. Throws TransportError. Tags of Send and Receive must be in [0, 2^30); larger ones are used internally.
 std::unique_ptr<Backend> MakeMpiWorldBackend(const MpiOptions& options);
 
 }  // namespace plait::comm

@@ -12,7 +12,7 @@ namespace plait::comm {
 namespace {
 
 constexpr std::int64_t kTagsOfKind = 1 << 20;
-// Shorter than what any of Open MPI's transports sends as one piece, which is cut off where it does not fit.
+// Below the eager limit of all of Open MPI's transports: such messages are truncated if they do not fit.
 constexpr std::int64_t kShortBytes = 2048;
 
 // Issues one request; keeps what every part of it needs.
@@ -24,13 +24,13 @@ class Issuer {
   void Issue(const Request& request);
 
  private:
-  // Every non-blocking call of MPI ends in the communicator and the request.
+  // The last arguments of every non-blocking MPI call are the communicator and the request.
   template <typename Function, typename... Args>
   void Call(absl::string_view name, Function call, Args... args) {
     CheckMpi(call(args..., group_.comm, work_->AddRequest()), name);
   }
 
-  // step(begin, count) for every message that `count` elements make, at least one.
+  // Calls step(begin, count) for each message of at most `limit` elements; at least once.
   template <typename Step>
   void ForEachMessage(std::int64_t count, std::int64_t limit, Step step) {
     std::int64_t begin = 0;
@@ -209,8 +209,8 @@ void Issuer::AllToAll(const Request& r) {
   AllToAllV(parts);
 }
 
-// Messages between pairs, as MPI's own form has them, but each behind a header. MPI's counts offsets in 32 bits,
-// and ranks could not agree on when that suffices.
+// Point-to-point messages, as in MPI's own implementations, but each after a header. MPI_Alltoallv has 32-bit offsets,
+// and ranks could not agree locally on whether these suffice.
 void Issuer::AllToAllV(const Request& r) {
   const int tag = TagOf(MessageKind::kPart, group_);
   auto* headers = reinterpret_cast<MessageHeader*>(work_->AddScratch(group_.size * sizeof(MessageHeader)));
@@ -266,8 +266,8 @@ void Issuer::Scatter(const Request& r) {
   });
 }
 
-// Ahead of a message, what it is: MPI compares no types, and a longer message than its buffer overwrites what
-// lies behind it.
+// Sends type and count before the values: MPI does not compare types, and a message that is too long overwrites memory
+// after the receive buffer.
 void Issuer::SendWithHeader(ConstBuffer values, int to, int tag) {
   constexpr int kBytes = sizeof(MessageHeader);
   auto* header = new (work_->AddScratch(kBytes)) MessageHeader{values.count, values.type};
@@ -283,7 +283,7 @@ void Issuer::ReceiveHeader(MessageHeader* header, int from, int tag) {
   Call("MPI_Irecv", MPI_Irecv, header, int{sizeof(MessageHeader)}, MPI_BYTE, from, tag);
 }
 
-// One message of a tag and rank after the other: what follows a header is not another one's.
+// Receives with the same source and tag run one after the other, so that values are not matched with another header.
 void Issuer::ReceiveWithHeader(const Request& r) {
   auto* header = new (work_->AddScratch(sizeof(MessageHeader))) MessageHeader();
   const auto first = [open = group_.open_receives, from = r.root, tag = r.tag] {

@@ -1,4 +1,4 @@
-// One request as MPI calls: conversions, splitting of long messages, in-place forms. Private to comm/mpi.
+// Translates a request into MPI calls: conversions, splitting of long messages, in-place forms. Private to comm/mpi.
 #ifndef PLAIT_COMM_MPI_MPI_COLLECTIVES_H_
 #define PLAIT_COMM_MPI_MPI_COLLECTIVES_H_
 
@@ -14,7 +14,7 @@
 
 namespace plait::comm {
 
-// Receives of a communicator that do not know their message yet, in the order of their start.
+// Receives of a communicator that have not been matched with a message yet, in the order of their start.
 struct OpenReceive {
   int from, tag;
   const MpiWork* work;
@@ -34,23 +34,23 @@ struct MpiGroup {
 // its eager limit, 64 KiB with its headers. See docs/decisions/013.
 inline constexpr int kPieceBytes = 60 << 10;
 
-// Above the tags of programs: one for the check between neighbours, and for each kind of message some, of which
-// operations under way use different ones.
+// Internal tags, above those of programs: one for the check between neighbours, and a range for each kind of message,
+// so that concurrent operations use different ones.
 enum class MessageKind { kRing, kPart, kCheck };
 inline constexpr int kNeighborCheckTag = 1 << 30;
 int TagOf(MessageKind kind, const MpiGroup& group);
 
-// Elements of all parts together.
+// Number of elements of all parts together.
 std::int64_t WholeCount(const Request& request, int size);
 
-// Whether `request` goes round a ring of messages.
+// Whether `request` uses a ring of messages.
 bool GoesRound(const MpiGroup& group, const Request& request);
-// Whether it is made of messages between pairs, each behind a header that says what comes.
+// Whether it uses point-to-point messages, each preceded by a header with its type and count.
 bool GoesInPairs(const Request& request);
-// Whether its messages are such short ones that MPI cuts them off where they do not fit.
+// Whether its messages are so short that MPI truncates them safely if they do not fit into the receive buffer.
 bool IsShort(const MpiGroup& group, const Request& request);
 
-// Starts `request`; a split is a barrier. `call`: of what goes round a ring, whose first messages carry it.
+// Starts `request`; a split is a barrier. `call`: for ring collectives, the fingerprint that the first messages carry.
 void IssueOperation(const MpiGroup& group, const Request& request, MpiWork* work,
                     const CallFingerprint& call = {});
 

@@ -1,4 +1,4 @@
-// Plait's types and operations in MPI's terms.
+// MPI's datatypes and operations for Plait's.
 #ifndef PLAIT_COMM_MPI_MPI_TYPES_H_
 #define PLAIT_COMM_MPI_MPI_TYPES_H_
 
@@ -11,15 +11,15 @@
 
 namespace plait::comm {
 
-// Half precision moves as 16-bit integers; it is never reduced as such.
+// Half precision is sent as 16-bit integers, and never reduced in this form.
 MPI_Datatype MpiType(DataType type);
-// Average is a sum here; the division follows.
+// MPI_SUM for an average; the caller divides.
 MPI_Op MpiReduceOp(ReduceOp op, DataType type);
 
 // Throws TransportError with MPI's own message.
 void CheckMpi(int code, absl::string_view call);
 
-// `count` elements that lie at the head of every block of `stride` elements: one part of a split message.
+// `count` contiguous elements with an extent of `stride` elements: the piece of each part in a split message.
 class StridedType {
  public:
   StridedType(DataType type, std::int64_t count, std::int64_t stride);

@@ -1,9 +1,9 @@
-// The MPI requests of one operation, the scratch memory that they use, and what is left to do after them. An
-// operation of several stages posts the next requests when the previous ones are complete; it advances in
-// Test and Wait only, its own or those of any other operation of the session (comm/mpi/progress.h).
+// The MPI requests of one operation, their scratch memory, and the steps that follow them. An operation with several
+// stages posts the next requests when the previous ones are complete; it advances only in Test and Wait, its own or
+// those of any other operation of the session (comm/mpi/progress.h).
 //
-// No receive is posted before it is known that the message fits: Open MPI 4.1 writes behind the buffer of a
-// receive where a longer message comes, before it reports the error.
+// No receive is posted before it is known that the message fits: if a longer message arrives, Open MPI 4.1 writes past
+// the end of the receive buffer before it reports the error.
 #ifndef PLAIT_COMM_MPI_MPI_WORK_H_
 #define PLAIT_COMM_MPI_MPI_WORK_H_
 
@@ -27,21 +27,22 @@ class MpiWork : public PendingWork, public Progress::Task {
 
   // For an MPI_I... call to fill in. Valid until the next call.
   MPI_Request* AddRequest() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
-  // The same for a request that no stage waits for, only the end: of a send, which the receiver may take later.
+  // The same for a request that only the end of the operation waits for, not the next stage: a send, which the receiver
+  // may match later.
   MPI_Request* AddLateRequest() { return &late_requests_.emplace_back(MPI_REQUEST_NULL); }
   std::byte* AddScratch(std::int64_t bytes);
-  // Runs when all requests so far are complete, and adds others. In order of addition; Start runs the first
-  // one.
+  // Adds a step that runs when all earlier requests are complete and may add new ones. Steps run in the order of
+  // addition.
   using Step = std::function<void(MpiWork&)>;
   void AddStage(Step step) { stages_.push_back({nullptr, std::move(step)}); }
-  // It waits for `ready` as well, of other operations of the session: polled whenever the rank waits.
+  // The same, but also waits until ready() is true, a condition on other operations; polled whenever the rank waits.
   void AddStageWhen(std::function<bool()> ready, Step step) {
     stages_.push_back({std::move(ready), std::move(step)});
   }
-  // Runs the first stage, if any, unless it has to wait. From now on every wait of the session advances this
-  // operation.
+  // Runs the first stage, if it is ready and no requests precede it. From now on every wait of the session advances
+  // this operation.
   void Start();
-  // Runs once, after the requests, in reverse order of addition: the outermost conversion was added first.
+  // Adds a step that runs once at the end, in reverse order of addition: the outermost conversion was added first.
   void AtEnd(std::function<void()> step) { last_steps_.push_back(std::move(step)); }
 
   bool Test() override;
@@ -51,14 +52,14 @@ class MpiWork : public PendingWork, public Progress::Task {
 
  private:
   struct Stage {
-    std::function<bool()> ready;  // null: it is
+    std::function<bool()> ready;  // null: always
     Step step;
   };
   void AddToProgress();
   void Finish();
 
   std::shared_ptr<Progress> progress_;
-  bool in_progress_ = false;  // known to progress_: a rank that waits for anything moves this on
+  bool in_progress_ = false;  // registered with progress_: any wait of the rank advances this
   bool complete_ = false;
   std::vector<MPI_Request> requests_, late_requests_;
   std::vector<std::unique_ptr<std::byte[]>> scratch_;

@@ -20,14 +20,14 @@ namespace plait::comm {
 namespace {
 
 constexpr std::int64_t kPageBytes = 4096;
-// Fits into a core's own cache beside what is read and written; few enough flags.
+// Fits into a core's L2 cache together with the values that are copied, and is large enough to amortise the flags.
 constexpr std::int64_t kSlotBytes = 256 << 10;
 constexpr std::int64_t kFewestSlots = 4;  // an all-reduce has two in use while it fills the next
 constexpr std::int64_t kLineBytes = 64;
 
 std::int64_t RoundUp(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// What rank 0 tells the others.
+// What rank 0 broadcasts.
 struct Invitation {
   std::int64_t made, process, file;
   std::uint64_t key;
@@ -84,7 +84,7 @@ bool NodeSegment::Create(int* file, std::uint64_t key) {
   return true;
 }
 
-// The key tells whether it is the right memory: containers of one node may count their processes apart.
+// The key verifies that it is the right memory: containers on one node may have separate process ids.
 bool NodeSegment::Open(std::int64_t process, std::int64_t file, std::uint64_t key) {
   const int opened = open(absl::StrCat("/proc/", process, "/fd/", file).c_str(), O_RDWR | O_CLOEXEC);
   if (opened < 0) return false;
@@ -94,7 +94,7 @@ bool NodeSegment::Open(std::int64_t process, std::int64_t file, std::uint64_t ke
   return mapped && *reinterpret_cast<const std::uint64_t*>(memory_) == key;
 }
 
-// Every rank reads a word of every other one. The word tells whether it was the right process, see Open.
+// Every rank reads a word of every other one's memory; its value verifies that it was the right process, as in Open.
 void NodeSegment::FindReadablePeers(MPI_Comm comm) {
   struct Word {
     std::int64_t process;
@@ -115,7 +115,7 @@ void NodeSegment::FindReadablePeers(MPI_Comm comm) {
     readable =
         TryRead(processes_[rank], words[rank].address, &found, sizeof found) && found == words[rank].key;
   }
-  // Also the barrier behind which `key` may go.
+  // Also a barrier: all ranks have read `key`, which ends with this function.
   CheckMpi(MPI_Allreduce(MPI_IN_PLACE, &readable, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
   if (readable == 0) processes_.clear();
 }
@@ -188,7 +188,7 @@ bool NodeSegment::IsPublished(int rank, std::int64_t post, const CallFingerprint
 void NodeSegment::MarkRead(int rank, std::int64_t post) {
   std::atomic<std::uint64_t>& read = SlotOf(rank, post).read;
   if (size_ == 2) {
-    // The only reader knows the number: a store need not wait for the other core's cache line.
+    // The only reader knows the new value: unlike fetch_add, a store does not wait for the other core's cache line.
     read.store(static_cast<std::uint64_t>(post / layout_.slots + 1), std::memory_order_release);
   } else {
     read.fetch_add(1, std::memory_order_release);

@@ -8,7 +8,7 @@
 namespace plait::comm {
 namespace {
 
-// Messages of operations that wait in MPI itself move on whenever MPI is called.
+// MPI progresses its own messages inside any MPI call.
 void LetMpiMove() {
   int found = 0;
   CheckMpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE), "MPI_Iprobe");

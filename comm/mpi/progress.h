@@ -4,8 +4,8 @@
 //   progress->Add(&operation);
 //   progress->WaitFor(operation);
 //
-// Operations of several steps advance only when their process calls. Since a wait for one operation advances
-// all of them, ranks may wait for their operations in any order without a deadlock. Not thread-safe.
+// Operations with several stages advance only inside calls of their process. Since waiting for one operation advances
+// all of them, ranks may wait in any order without deadlock. Not thread-safe.
 #ifndef PLAIT_COMM_MPI_PROGRESS_H_
 #define PLAIT_COMM_MPI_PROGRESS_H_
 
@@ -21,7 +21,7 @@ class Progress {
   class Task {
    public:
     virtual ~Task() = default;
-    // Does what is possible without blocking. Returns true if it did anything. May throw TransportError.
+    // Makes as much progress as possible without blocking. Returns true if it made any. May throw TransportError.
     virtual bool Advance() = 0;
     virtual bool complete() const = 0;
   };
@@ -32,7 +32,7 @@ class Progress {
 
   // Advances each operation once, oldest first. Returns true if any of them did something.
   bool AdvanceAll();
-  // Blocks until `task`, which has been added, is complete. Advances MPI, too.
+  // Blocks until `task`, which must have been added, is complete. Also drives MPI's own progress.
   void WaitFor(const Task& task);
 
  private:

@@ -1,4 +1,4 @@
-// Reductions compiled for several processor families, of which one is chosen at run time. Private to reduction.
+// Reductions compiled for several instruction sets, one of which is selected at run time. Private to reduction.
 #ifndef PLAIT_COMM_MPI_REDUCTION_FAMILIES_H_
 #define PLAIT_COMM_MPI_REDUCTION_FAMILIES_H_
 
@@ -19,11 +19,11 @@ struct ReductionTask {
 
 using ReductionKernel = void (*)(ReduceOp op, DataType type, const ReductionTask& task);
 
-// All give the same bits.
+// All give bitwise identical results.
 void ReducePortable(ReduceOp op, DataType type, const ReductionTask& task);
 void ReduceAvx2(ReduceOp op, DataType type, const ReductionTask& task);
 
-// The fastest that this processor has.
+// The fastest one that this processor supports.
 ReductionKernel UsableReduction();
 
 }  // namespace plait::comm

@@ -1,5 +1,4 @@
-// Sums of several sources, tile by tile. Included by one .cc of each processor family (comm/mpi/reduction.h), which
-// compiles it for its own vectors.
+// Reductions of several sources, tile by tile. Included by one .cc per instruction set (comm/mpi/reduction_families.h).
 #ifndef PLAIT_COMM_MPI_REDUCTION_LOOPS_H_
 #define PLAIT_COMM_MPI_REDUCTION_LOOPS_H_
 
@@ -17,7 +16,7 @@
 namespace plait::comm {
 namespace {
 
-constexpr std::int64_t kTile = 2048;  // elements: partial sums stay in the innermost cache
+constexpr std::int64_t kTile = 2048;  // elements: partial results stay in the L1 cache
 
 struct Sum {
   template <typename T>
@@ -60,7 +59,7 @@ struct And {
   std::uint8_t operator()(std::uint8_t a, std::uint8_t b) const { return (a != 0) & (b != 0); }
 };
 
-// Equal addresses meet at equal indices only, so the loops' iterations are independent.
+// Arrays that overlap are equal, so the loop's iterations are independent.
 template <typename T, typename Op>
 void Combine(const T* a, const T* b, T* out, std::int64_t n, Op op) {
 #pragma GCC ivdep
@@ -70,8 +69,8 @@ void Combine(const T* a, const T* b, T* out, std::int64_t n, Op op) {
 template <typename T, typename Op>
 void CombineTo(const T* a, const T* b, T* out, T* copy, std::int64_t n, Op op) {
   Combine(a, b, out, n, op);
-  // Other cores have read what `copy` held: storing there value by value takes twice as long as a block copy,
-  // which fetches no line that it overwrites.
+  // Other cores have read the old contents of `copy`: separate stores take twice as long as memcpy, which does not
+  // fetch the cache lines that it overwrites.
   if (copy != nullptr) std::memcpy(copy, out, n * sizeof(T));
 }
 
@@ -80,7 +79,7 @@ void CombineLast(const T* a, const T* b, int divisor, T* out, T* copy, std::int6
   if (divisor == 1) return CombineTo(a, b, out, copy, n, op);
   if constexpr (std::is_floating_point_v<T>) {
     const T ranks = static_cast<T>(divisor), inverse = 1 / ranks;
-    // By a power of two, the quotient is the product, bit for bit; products are faster.
+    // For a power of two, multiplying by the inverse is exact and faster than dividing.
     if (std::has_single_bit(static_cast<unsigned>(divisor))) {
       CombineTo(a, b, out, copy, n, [=](T x, T y) { return op(x, y) * inverse; });
     } else {

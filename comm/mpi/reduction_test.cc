@@ -1,4 +1,4 @@
-// ReduceInOrder against a loop over single elements in the same order: the same bits.
+// ReduceInOrder compared bitwise with a loop over single elements in the same order.
 #include "comm/mpi/reduction.h"
 
 #include <gtest/gtest.h>

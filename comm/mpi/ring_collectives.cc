@@ -12,8 +12,8 @@
 namespace plait::comm {
 namespace {
 
-// As many pieces are on their way at a time. A receiver that is late, but calls MPI for something else, keeps at most
-// these of each rank before it round the ring.
+// Number of pieces in flight. A rank that has not posted its receives yet, but calls MPI for something else, buffers at
+// most this many pieces from its neighbour.
 constexpr std::int64_t kPiecesUnderWay = 32;
 
 class Ring {
@@ -57,7 +57,7 @@ void ForEachPiece(Values values, std::int64_t begin, std::int64_t end, std::int6
   }
 }
 
-// Adds the stages of one step round the ring, from element `begin` of the two parts on.
+// Adds the stages of one step of the ring, starting at element `begin` of the two parts.
 void AddExchange(const Ring& ring, ConstBuffer sent, Buffer received, std::int64_t begin, MpiWork* work) {
   const std::int64_t piece = ring.piece(), stage = kPiecesUnderWay * piece;
   for (; begin < std::max(sent.count, received.count); begin += stage) {
@@ -70,8 +70,8 @@ void AddExchange(const Ring& ring, ConstBuffer sent, Buffer received, std::int64
   }
 }
 
-// The first step. With `call`, the first piece travels with it, and the other ones begin when it is known that the
-// neighbour makes the same call.
+// The first step. If `call` is given, the first piece is sent with it, and the others start once the neighbour is known
+// to make the same call.
 void AddFirstExchange(const MpiGroup& group, const Ring& ring, ConstBuffer sent, Buffer received,
                       const CallFingerprint* call, MpiWork* work) {
   if (call == nullptr) return AddExchange(ring, sent, received, 0, work);
@@ -80,8 +80,8 @@ void AddFirstExchange(const MpiGroup& group, const Ring& ring, ConstBuffer sent,
   AddExchange(ring, sent, received, ring.piece(), work);
 }
 
-// In step s a rank passes the sum of part rank - 1 - s on, to which it has added its own values, and gets
-// that of the part before. Sums come into one of two places and leave from the other.
+// In step s a rank sends the partial sum of part rank - 1 - s, to which it has added its own values, and receives
+// that of the part before. Sums are received in one of two buffers and sent from the other.
 class RingReduceScatter {
  public:
   struct Sums {
@@ -149,7 +149,7 @@ std::vector<Buffer> PartsOf(Buffer values, int parts) {
   return result;
 }
 
-// Section by section of all parts, so that sums stay in the cache and the scratch memory is short.
+// One section of all parts after the other, so that sums stay in the cache and scratch memory is small.
 void AddRingReduceScatter(const MpiGroup& group, const std::vector<Buffer>& parts, Buffer out, ReduceOp op,
                           const CallFingerprint* call, MpiWork* work) {
   std::int64_t longest = 0;
@@ -166,7 +166,7 @@ void AddRingReduceScatter(const MpiGroup& group, const std::vector<Buffer>& part
   }
 }
 
-// In step s a rank passes part rank - s on.
+// In step s a rank sends part rank - s.
 void AddRingAllGather(const MpiGroup& group, const std::vector<Buffer>& parts, const CallFingerprint* call,
                       MpiWork* work) {
   const Ring ring(group, parts);

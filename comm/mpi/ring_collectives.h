@@ -1,11 +1,11 @@
-// Reduce-scatter, all-gather and all-reduce in a ring of messages between neighbours. Private to comm/mpi.
+// Ring reduce-scatter, all-gather and all-reduce: messages between neighbours. Private to comm/mpi.
 //
-// Each of n ranks sends (n - 1) / n of the values in a reduce-scatter and in an all-gather, the least
-// possible, and an all-reduce is one of each (Patarasuk & Yuan, "Bandwidth optimal all-reduce algorithms for
-// clusters of workstations", JPDC 69, 2009, section 3). Part p is added up in one order, that of ranks p + 1,
-// p + 2, ..., p, so all ranks get the same bits, every time; a mean is divided in the last addition. On one
-// node MPI copies such messages directly from one process's memory to the other's; its own non-blocking
-// collectives go through buffers (docs/decisions/007).
+// Each of n ranks sends (n - 1) / n of the values in a reduce-scatter and in an all-gather, which is optimal, and an
+// all-reduce is one of each (Patarasuk & Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
+// JPDC 69, 2009, section 3). Part p is always summed in the order of ranks p + 1, p + 2, ..., p, so results are bitwise
+// identical on all ranks and in every run; an average is divided in the last addition. On one node MPI copies such
+// messages directly from process to process, while its own non-blocking collectives use intermediate buffers
+// (docs/decisions/007).
 #ifndef PLAIT_COMM_MPI_RING_COLLECTIVES_H_
 #define PLAIT_COMM_MPI_RING_COLLECTIVES_H_
 
@@ -19,18 +19,17 @@
 
 namespace plait::comm {
 
-// Part i of `values` for each of `parts` ranks; the first ones are longer by one element where they do not
-// divide.
+// `values` divided into `parts` parts; the first count % parts of them are longer by one element.
 std::vector<Buffer> PartsOf(Buffer values, int parts);
 
-// These add all stages to `work`. Parts: one per rank. `call`: for the first ring of an operation, whose first message
-// leaves now and carries it; null for a ring behind another one. Messages of a ring have kPieceBytes.
+// Both add all stages to `work`. `parts`: one per rank. `call`: for the first ring of an operation, the fingerprint,
+// which is sent at once with the first piece; null for a ring that follows another one. Messages are at most
+// kPieceBytes long.
 
-// out: the reduced part of this rank; it may be parts[rank]. The other parts are read only. Not half
-// precision.
+// `out`: the reduced part of this rank; may be parts[rank]. The other parts are only read. Not for half precision.
 void AddRingReduceScatter(const MpiGroup& group, const std::vector<Buffer>& parts, Buffer out, ReduceOp op,
                           const CallFingerprint* call, MpiWork* work);
-// Part `rank` is there when the stages begin; the others are received. Any type.
+// parts[rank] must be complete when the stages start; the others are received. Any type.
 void AddRingAllGather(const MpiGroup& group, const std::vector<Buffer>& parts, const CallFingerprint* call,
                       MpiWork* work);
 

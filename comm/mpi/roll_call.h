@@ -1,4 +1,4 @@
-// The first exchange of a job, right behind MPI_Init: every rank reports to rank 0. Private to comm.
+// The first exchange of a job, right after MPI_Init: every rank reports to rank 0. Private to comm.
 #ifndef PLAIT_COMM_MPI_ROLL_CALL_H_
 #define PLAIT_COMM_MPI_ROLL_CALL_H_
 
@@ -6,8 +6,8 @@
 
 namespace plait::comm {
 
-// Collective over MPI_COMM_WORLD. UNAVAILABLE, on rank 0 alone, if a rank has not reported in time; the
-// message names it. The other ranks return when rank 0 has heard of all, or never: see StepWatch.
+// Collective over MPI_COMM_WORLD. UNAVAILABLE, on rank 0 only, if ranks have not reported in time; the message names
+// them. The other ranks return once all have reported, else block forever: use a StepWatch.
 absl::Status RollCall(double timeout_seconds);
 
 }  // namespace plait::comm

@@ -10,15 +10,15 @@
 namespace plait::comm {
 namespace {
 
-// All-reduces up to this size: each rank reading all values costs less than a second exchange. Between two ranks
-// both ways move the same.
+// Up to this size, an all-reduce in which each rank reads all values is faster than one with a second exchange. Between
+// two ranks both transfer the same amount.
 constexpr std::int64_t kPostAllBytes = 16 << 10;
 constexpr std::int64_t kPostAllBytesOfTwo = 128 << 10;
 constexpr std::int64_t kLineBytes = 64;
-// Where values go one way, their sender copies a row in while the receivers copy the one before out.
+// Rows of one-way operations: the sender copies a row in while the receivers copy the previous one out.
 constexpr std::int64_t kOneWayBytes = 64 << 10;
-// Of all parts together. Between these, one copy by the kernel takes less time than two into and out of the shared
-// memory. What does not fit into the caches waits for memory, where the kernel is slower than both together.
+// Bytes of all parts together. Between these limits, one copy by the kernel is faster than two copies into and out of
+// shared memory. Above, where values do not fit into the caches, the kernel's copy is slower than both.
 constexpr std::int64_t kMostShortBytes = 128 << 10, kMostDirectBytes = 8 << 20;
 
 }  // namespace
@@ -91,8 +91,8 @@ SharedCollective::Scheme SharedCollective::SchemeOf(const Request& r) const {
   }
 }
 
-// The same on all ranks. Only values that one rank reads: several readers share one copy into shared memory. Reductions
-// stay there, for values that another core has read are slow to overwrite.
+// Equal on all ranks. Only for values with one reader: several readers can share one copy in shared memory. Not for
+// reductions, because values that another core has read are slow to overwrite.
 bool SharedCollective::IsDirect() const {
   const std::int64_t bytes = count_ * element_bytes_;
   const bool exchanges = !scheme_.reduces && !scheme_.one_way, one_reader = scheme_.parcels || size_ == 2;
@@ -119,7 +119,7 @@ void SharedCollective::PlaceBuffers(const Request& r) {
       in_begin_ = own_begin;
       return;
     case Operation::kAllToAll:
-      // In place, the others would find what has come.
+      // In place, the others would read values that this rank has received.
       if (direct_ && in_ == out_) {
         copy_.assign(in_, in_ + count_ * element_bytes_);
         in_ = copy_.data();
@@ -131,7 +131,7 @@ void SharedCollective::PlaceBuffers(const Request& r) {
 }
 
 void SharedCollective::PlanRows() {
-  // What one rank posts to all others fills a slot.
+  // A slot holds what one rank posts to all others.
   const int parcels = scheme_.parcels ? size_ - 1 : 1;
   std::int64_t parcel_bytes = segment_->slot_bytes() / parcels / kLineBytes * kLineBytes;
   if (scheme_.one_way) parcel_bytes = std::min(parcel_bytes, kOneWayBytes);
@@ -158,7 +158,7 @@ std::byte* SharedCollective::Parcel(int sender, int receiver, std::int64_t post)
   return data + index * row_count_ * element_bytes_;
 }
 
-// Of the first of all elements, whether this rank has it or not.
+// Posts the address that element 0 of all parts would have, even if this rank only has its own part.
 void SharedCollective::PostAddress(std::int64_t post) {
   *reinterpret_cast<const std::byte**>(segment_->Data(rank_, post)) = in_ - in_begin_ * element_bytes_;
 }
@@ -188,7 +188,7 @@ bool SharedCollective::PostRow() {
   return true;
 }
 
-// While the others read the row; where it was posted too, it is in the cache.
+// Runs while the others read the row; if this rank posted it, it is in the cache.
 void SharedCollective::CopyOwnPiece(std::int64_t row) const {
   const Piece piece = PieceOf(own_part(), row);
   if (!scheme_.keeps_own_part || piece.count == 0 || Out(piece.begin) == In(piece.begin)) return;
@@ -257,7 +257,7 @@ bool SharedCollective::CopyPieceOut() {
   return true;
 }
 
-// One of each in turn: what was just written is read while it is in the cache.
+// Alternates between the three, so that values are read while they are in the cache.
 bool SharedCollective::Advance() {
   bool moved = false;
   for (std::int64_t turn = 0; turn < segment_->slots() * size_; ++turn) {

@@ -1,29 +1,28 @@
-// Collectives between ranks of one node, through memory that they share. Private to comm/mpi.
+// Collectives between ranks of one node through shared memory. Private to comm/mpi.
 //
-// The values travel in rows, a slot of the outbox each (comm/mpi/node_segment.h). Per row, every rank
+// Values are transferred in rows, each of which fills a slot of the outbox (comm/mpi/node_segment.h). Per row, a rank
 //
-//   posts     its values: one parcel for all others (all-gather, gather, broadcast), or one for each of them
-//             (reductions, all-to-all, scatter); or nothing
+//   posts     its values: one parcel for all others (all-gather, gather, broadcast), one for each of them
+//             (reductions, all-to-all, scatter), or nothing
 //   reduces   its part of an all-reduce, reduce or reduce-scatter, and posts the result of the first two
-//   copies    what the others have posted for it out
+//   copies    what the others have posted for it to its output
 //
-// Where ranks can read each other's memory, all-to-alls, and all-gathers of two ranks, leave values of medium length where
-// they are: one row, whose post tells their address, and the other rank copies them from there. A rank is then done when
-// the others have its values.
+// Where ranks can read each other's memory, all-to-alls, and all-gathers of two ranks, of 128 KiB to 8 MiB are not
+// copied into shared memory: there is one row, whose post contains the address of the values, and the other ranks copy
+// from there. The operation is then complete only when the others have read them.
 //
 // A barrier or split is an empty post. Short all-reduces and reduces take one exchange: all post all values to
-// all. Sums are formed in the ranks' order (comm/mpi/reduction.h): an all-reduce and a reduce-scatter of the same
-// values, in one piece or many, give the same bits. Half precision travels as it is.
+// all. Sums are formed in rank order (comm/mpi/reduction.h): an all-reduce and a reduce-scatter of the same values are
+// bitwise identical, in any number of pieces. Half precision is transferred as such and reduced in float32.
 //
-// Ranks of an empty buffer meet in an empty row. Where another rank has made another call, its fingerprint
-// tells (comm/call_fingerprint.h), before any of its values is read.
+// An empty buffer still has one (empty) row, in which the calls are compared. If another rank has made a different
+// call, its fingerprint shows that before any of its values are read (comm/call_fingerprint.h).
 //
-// The first rows are posted at the start, as many as there is memory for; the rest is done by Test and Wait.
-// A rank is done once it has read what it needs and the others need no more of its calls.
+// The constructor posts as many rows as there is memory for; the rest happens in Test and Wait. An operation is
+// complete once this rank has read what it needs and the others need no further calls of it.
 //
-// Why ranks cannot wait for each other in a circle: of the oldest row that some rank has not finished, every
-// post is in a slot that only older rows used, so it can be written; and whoever waits, moves it on
-// (comm/mpi/progress.h).
+// Deadlock-free: every post of the oldest row that some rank has not finished is in a slot that only older rows used,
+// so it can be written; and every wait advances all operations (comm/mpi/progress.h).
 #ifndef PLAIT_COMM_MPI_SHARED_COLLECTIVE_H_
 #define PLAIT_COMM_MPI_SHARED_COLLECTIVE_H_
 
@@ -42,12 +41,12 @@ namespace plait::comm {
 
 class SharedCollective : public PendingWork, public Progress::Task {
  public:
-  // Whether `request` is for shared memory: all but all_to_all_v, whose rows ranks do not know of each other.
+  // Whether `request` uses shared memory: all collectives but all_to_all_v, whose counts are not known to all ranks.
   static bool Handles(const Request& request) {
     return !IsPointToPoint(request.operation) && request.operation != Operation::kAllToAllV;
   }
-  // Starts `request`, checked, on all ranks of the segment. `call` is what the others are compared with; with
-  // a barrier as `request` it may be of an operation whose values take another way.
+  // Starts a checked request; all ranks of the segment must. `call` is compared with the calls of the others. If
+  // `request` is a barrier, `call` may belong to an operation whose values are transferred by other means.
   SharedCollective(std::shared_ptr<NodeSegment> segment, std::shared_ptr<Progress> progress,
                    const Request& request, const CallFingerprint& call);
   ~SharedCollective() override { progress_->Remove(this); }
@@ -60,21 +59,21 @@ class SharedCollective : public PendingWork, public Progress::Task {
   }
 
  private:
-  // Whom a rank copies values of.
+  // Values of Scheme::copied_rank besides ranks.
   static constexpr int kNobody = -1, kEverybody = -2;
 
-  // What the operation does; the same on all ranks but where `is_root`.
+  // The steps of the operation; equal on all ranks, except that the root's may differ.
   struct Scheme {
-    int parts = 1;                // into which the values are divided: one, or one for each rank
+    int parts = 1;                // number of parts of the values: 1, or the number of ranks
     bool one_way = false;         // from the root or to it
-    bool posts = true;            // this rank has values to post
-    bool parcels = false;         // the others get different ones
+    bool posts = true;            // this rank posts values
+    bool parcels = false;         // each other rank gets a different parcel
     bool reduces = false;         // parts are reduced,
-    bool posts_sums = false;      // and their sums posted
-    bool copies = false;          // there are values to be copied out,
-    int copied_rank = kNobody;    // by this rank of these
-    bool takes_own_part = false;  // a sender's values are of this rank's part, not of the sender's
-    bool keeps_own_part = false;  // this rank's input has values for itself
+    bool posts_sums = false;      // and the results posted
+    bool copies = false;          // there is a copy step, in which this rank
+    int copied_rank = kNobody;    // copies the values of this rank
+    bool takes_own_part = false;  // what it copies belongs to its own part, not to the sender's
+    bool keeps_own_part = false;  // part of its input goes to its own output
   };
   struct Piece {
     std::int64_t begin, count;  // elements
@@ -111,7 +110,7 @@ class SharedCollective : public PendingWork, public Progress::Task {
   std::int64_t count_;  // elements of all parts together
   Scheme scheme_;
   bool direct_;
-  // Null where this rank has none. Of all parts, or of the own one, which begins at element in_begin_.
+  // Null if this rank has none. They hold all parts, or only its own, which begins at element in_begin_ or out_begin_.
   const std::byte* in_;
   std::byte* out_;
   std::int64_t in_begin_ = 0, out_begin_ = 0;
@@ -121,7 +120,7 @@ class SharedCollective : public PendingWork, public Progress::Task {
   std::int64_t posted_rows_ = 0, reduced_rows_ = 0, finished_rows_ = 0;
   int copied_pieces_ = 0;  // of row finished_rows_
   std::vector<const void*> sources_;
-  std::vector<std::byte> copy_;  // of the values of an all-to-all in place
+  std::vector<std::byte> copy_;  // copy of the input of an in-place all-to-all
 };
 
 }  // namespace plait::comm

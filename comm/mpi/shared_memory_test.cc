@@ -1,5 +1,5 @@
-// What the conformance suite cannot see: that shared memory is used, and that its bits do not depend on the
-// operation.
+// What the conformance suite does not test: that shared memory is used, and that sums are bitwise identical in
+// different operations.
 #include <gtest/gtest.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ std::vector<float> RandomValues(std::int64_t count) {
   return values;
 }
 
-// The sum in the ranks' order.
+// The sum in rank order.
 std::vector<float> SumInOrder(const std::vector<float>& mine) {
   std::vector<float> all(mine.size() * World().size()), sum(mine.size());
   World().AllGather(ConstBufferOf(absl::MakeConstSpan(mine)), BufferOf(absl::MakeSpan(all)));
@@ -120,7 +120,7 @@ TEST(SharedMemory, MemoryThatIsNotThereIsAnError) {
                TransportError);
 }
 
-// A rank that waits while the others have not read its values yet, and may not overwrite them.
+// An operation is not complete, so its buffer may not be overwritten, before the other ranks have read the values.
 TEST(SharedMemory, ValuesStayUntilTheOthersHaveThem) {
   const std::int64_t part = 70'001;
   for (int round = 0; round < 50; ++round) {

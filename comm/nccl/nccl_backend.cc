@@ -14,7 +14,7 @@
 namespace plait::comm {
 namespace {
 
-// Complete when the device has passed an event behind the operation.
+// Complete when the device has reached an event recorded after the operation.
 class NcclWork : public PendingWork {
  public:
   explicit NcclWork(const NcclGroup& group) : comm_(group.comm) {
@@ -32,7 +32,7 @@ class NcclWork : public PendingWork {
     CheckNccl(error, "NCCL");
     return false;
   }
-  // Polls, for a peer that is gone leaves the event unreached for ever and only the error tells.
+  // Polls instead of blocking: if a peer is gone the event is never reached, and only the asynchronous error shows it.
   void Wait() override {
     for (int polls = 0; !Test(); ++polls) {
       const timespec pause = {0, 20'000};
@@ -54,7 +54,7 @@ class NcclBackend : public Backend {
     // Ordered with the default stream, which is where LibTorch works unless told otherwise.
     CheckCuda(cudaStreamCreateWithFlags(&group_.stream, cudaStreamDefault), "cudaStreamCreate");
   }
-  // Handles stay until the process ends: destroying a communicator waits for the others.
+  // Handles are kept until the process ends: destroying a communicator waits for the other ranks.
   ~NcclBackend() override = default;
 
   int rank() const override { return group_.rank; }

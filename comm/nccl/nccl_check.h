@@ -1,4 +1,4 @@
-// Results of CUDA and NCCL calls as exceptions; owners of their handles.
+// Errors of CUDA and NCCL calls as exceptions; RAII owners.
 #ifndef PLAIT_COMM_NCCL_NCCL_CHECK_H_
 #define PLAIT_COMM_NCCL_NCCL_CHECK_H_
 
@@ -25,7 +25,7 @@ class DeviceScope {
   int before_ = 0;
 };
 
-// Memory that is taken and given back in the order of a stream.
+// Stream-ordered device memory (cudaMallocAsync, cudaFreeAsync).
 class DeviceScratch {
  public:
   DeviceScratch(std::int64_t bytes, cudaStream_t stream);

@@ -26,7 +26,7 @@ ncclDataType_t NcclType(DataType type) {
   return ncclUint8;
 }
 
-// Logical or and and of 0 and 1 are maximum and minimum.
+// For 0 and 1, logical or is the maximum, and logical and the minimum.
 ncclRedOp_t NcclReduceOp(ReduceOp op, DataType type) {
   const bool logical = type == DataType::kBool;
   switch (op) {
@@ -60,7 +60,7 @@ void Receive(const NcclGroup& g, Buffer part, int from) {
     CheckNccl(ncclRecv(part.data, part.count, NcclType(part.type), from, g.comm, g.stream), "ncclRecv");
 }
 
-// Messages of one group are under way together: no order among them can block.
+// ncclGroupStart to ncclGroupEnd: the messages are sent concurrently, so their order cannot cause a deadlock.
 class MessageGroup {
  public:
   MessageGroup() { CheckNccl(ncclGroupStart(), "ncclGroupStart"); }
@@ -135,7 +135,7 @@ void EnqueueOperation(const NcclGroup& g, const Request& r) {
   const ConstBuffer payload = Payload(r);
   const ncclDataType_t type = NcclType(payload.type);
   const ncclRedOp_t op = NcclReduceOp(r.reduce, payload.type);
-  // All ranks skip an empty call, or none: counts agree.
+  // Counts are equal on all ranks, so all of them skip an empty call.
   const bool empty = payload.count == 0 && r.operation != Operation::kBarrier &&
                      r.operation != Operation::kAllToAllV && r.operation != Operation::kScatter &&
                      r.operation != Operation::kGather;

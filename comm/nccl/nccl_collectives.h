@@ -1,4 +1,4 @@
-// One request as NCCL calls on a stream. Private to comm/nccl.
+// Translates a request into NCCL calls on a stream. Private to comm/nccl.
 #ifndef PLAIT_COMM_NCCL_NCCL_COLLECTIVES_H_
 #define PLAIT_COMM_NCCL_NCCL_COLLECTIVES_H_
 

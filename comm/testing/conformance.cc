@@ -113,7 +113,7 @@ void CheckBroadcast(const Communicator& comm, Memory& memory) {
 
 namespace {
 
-// `size` parts of which the own one is filled.
+// One part per rank, of which only this rank's is filled.
 Values OwnPartOf(const Communicator& comm, std::int64_t count, DataType type) {
   Values all(count * comm.size());
   const Values part = Input(comm.rank(), count, type);
@@ -189,7 +189,7 @@ void CheckScatter(const Communicator& comm, Memory& memory) {
 
 namespace {
 
-// What `from` sends to `to`: `count` values that say so.
+// `count` values that identify sender and receiver.
 Values Letter(int from, int to, std::int64_t count, DataType type) {
   Values values(count);
   for (std::int64_t i = 0; i < count; ++i)

@@ -1,4 +1,4 @@
-// Several operations under way at once, and long ones.
+// Several operations in flight at once, and long ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ void CheckOverlappingWork(const Communicator& comm, Memory& memory) {
 
 namespace {
 
-// An operation under way, its buffers, and what must come of it.
+// An operation in flight, its buffers, and its expected result.
 struct UnderWay {
   std::string name;
   std::unique_ptr<TypedMemory> in, out;
@@ -114,7 +114,7 @@ std::vector<UnderWay> StartMany(const Communicator& comm, const Communicator& ha
   return all;
 }
 
-// Blocks, with operations under way.
+// Blocks while other operations are in flight.
 void PassRound(const Communicator& comm, Memory& memory) {
   if (comm.size() == 1) return;
   constexpr std::int64_t kCount = 30011;
@@ -133,7 +133,7 @@ void CheckMessagesOfOneTag(const Communicator& comm, Memory& memory) {
   if (comm.size() == 1) return;
   const DataType type = DataType::kFloat32;
   const int next = (comm.rank() + 1) % comm.size(), before = (comm.rank() + comm.size() - 1) % comm.size();
-  // Long and short ones in turn; some are sent before they are awaited, some afterwards.
+  // Alternates between long and short ones; some are sent before the receive is posted, some afterwards.
   constexpr std::int64_t kCounts[] = {3, 40'003, 4, 5, 100'003, 1};
   std::vector<UnderWay> received;
   std::vector<Work> sends;
@@ -161,7 +161,7 @@ void CheckOrdersOfWaiting(const Communicator& comm, Memory& memory) {
     if (comm.rank() % 2 == 1) std::reverse(order.begin(), order.end());
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (i == order.size() / 2) PassRound(comm, memory);
-      if (round > 0 && i % 3 == 0) {  // a poll moves all on: the first round must do without
+      if (round > 0 && i % 3 == 0) {  // Test advances all operations: the first round must not need it
         while (!all[order[i]].work.Test()) {
         }
       }
@@ -171,7 +171,7 @@ void CheckOrdersOfWaiting(const Communicator& comm, Memory& memory) {
 }
 
 void CheckBlockingBesideWork(const Communicator& comm, Memory& memory) {
-  // In shared memory, more rows than slots: it needs calls of all ranks until its end.
+  // In shared memory, more rows than slots: it needs calls of all ranks to complete.
   constexpr std::int64_t kCount = 3'000'011;
   const auto split = [&] { EXPECT_EQ(comm.Split(0, comm.rank(), "again").size(), comm.size()); };
   const auto broadcast = [&] {

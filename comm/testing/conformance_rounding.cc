@@ -53,7 +53,7 @@ void ExpectWithinBound(const Communicator& comm, DataType type, const Values& go
 
 namespace {
 
-// Long enough that all ways of comm/mpi have something to do.
+// Long enough that all algorithms of comm/mpi have several pieces.
 constexpr std::int64_t kPart = 8209;
 
 Values RandomInput(const Communicator& comm) {

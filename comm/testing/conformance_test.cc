@@ -1,5 +1,5 @@
-// The conformance suite on the ranks that the test runs on. The backend comes from backend_under_test.h's
-// function, so that one source serves host and device.
+// The conformance suite on the ranks of this test. The backend comes from BackendUnderTest() (backend_under_test.h), so
+// that one source serves host and device.
 #include "comm/testing/conformance.h"
 
 #include <gtest/gtest.h>

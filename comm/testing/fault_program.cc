@@ -1,5 +1,5 @@
-// A job that one rank ruins: fault_program FAULT RANK, run under mpirun by fault_test.sh and start_test.sh.
-// Rank 0 prints when.
+// Fault injection: fault_program FAULT RANK, run under mpirun by fault_test.sh and start_test.sh. Rank 0 prints the
+// time of the fault.
 #include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -21,8 +21,7 @@ namespace {
 using plait::comm::BufferOf;
 using plait::comm::Communicator;
 
-// As a launcher does that kills a job because one rank has died: SIGTERM comes to the others at the same
-// moment.
+// Like a launcher that kills the job because one rank has died: the others get SIGTERM at the same moment.
 void KillUnderSigterm(const std::vector<std::int32_t>& pids) {
   for (const std::int32_t pid : pids) {
     if (pid != getpid()) kill(pid, SIGTERM);
@@ -66,7 +65,8 @@ int guilty_at_the_end = -1;
 
 }  // namespace
 
-// In front of the system's own: a rank stops behind the program's last collective, when its watchdog is about to say goodbye.
+// Replaces the C library's send(): stops a rank after the program's last collective, when its watchdog is about to say
+// goodbye.
 ssize_t send(int socket, const void* bytes, std::size_t count, int flags) {
   const char kind = count == 5 ? static_cast<const char*>(bytes)[4] : '\0';
   const char* rank = getenv("OMPI_COMM_WORLD_RANK");

@@ -1,6 +1,5 @@
-// Ranks that do not make the same call: mismatch_program CASE [FLAG...], run under mpirun by
-// mismatch_test.sh. Without arguments it lists its cases. The timeouts are long: only the transport itself
-// can end the job.
+// Mismatched calls: mismatch_program CASE [FLAG...], run under mpirun by mismatch_test.sh. Without arguments it lists
+// its cases. The timeouts are long, so that only the transport's own checks can end the job.
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -75,7 +74,7 @@ void AllToAll(const Communicator& c, std::int64_t count) {
   c.AllToAll(ConstBufferOf(absl::MakeConstSpan(from.whole)), BufferOf(absl::MakeSpan(to.whole)));
 }
 
-// All parts have `expected` elements, but for what this rank sends to rank 0.
+// All parts have `expected` elements, except for the one that this rank sends to rank 0.
 void AllToAllV(const Communicator& c, std::int64_t sent, std::int64_t expected) {
   std::vector<std::int64_t> receive_counts(c.size(), expected), send_counts = receive_counts;
   send_counts[0] = sent;
@@ -166,7 +165,7 @@ std::map<std::string, Call> Cases() {
   };
 }
 
-// One way for short calls, another for long ones. Neither may write behind the other's buffers.
+// Short and long calls use different algorithms. Neither may write past the end of the other's buffers.
 void AddLongAndShort(std::map<std::string, Call>& cases) {
   using Sized = std::function<void(const Communicator&, std::int64_t)>;
   const std::map<std::string, Sized> operations = {

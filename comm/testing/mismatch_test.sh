@@ -1,8 +1,9 @@
 #!/bin/sh
-# mismatch_test.sh LAUNCH PROGRAM [FLAG...]: every case of mismatch_program on three ranks, of which rank 1 makes another
-# call. The job must end with a non-zero code, before any timeout, and with one line that names rank 1 and both calls.
-# (Where only ranks 1 and 2 have made theirs, the line may as well begin with rank 2.) Cases of halves run on four ranks:
-# one line or two, as ranks come. Of a message, of all_to_all_v too, the line is that of rank 0, which receives it.
+# mismatch_test.sh LAUNCH PROGRAM [FLAG...]: runs every case of mismatch_program on three ranks, of which rank 1 makes
+# a different call. The job must end with a non-zero exit code, before any timeout, and with one line that names rank 1
+# and both calls. (If only ranks 1 and 2 have made their calls, the line may begin with rank 2.) The cases halves_* run
+# on four ranks and give one or two lines. For messages (message_*, some of
+# them in all_to_all_v), rank 0, which receives them, reports.
 set -u
 launch=$1 program=$2
 shift 2

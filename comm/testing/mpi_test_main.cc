@@ -1,5 +1,5 @@
-// The main of every mpi_cc_test: ranks run the tests in step, rank 0 lists them, a failure on any rank
-// counts.
+// The main function of every mpi_cc_test: all ranks run the same tests, rank 0 prints the results, a failure on any
+// rank fails the test.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -16,14 +16,14 @@
 namespace plait::comm::testing {
 namespace {
 
-// GoogleTest offers tests no argument; the communicator lives here while they run.
+// GoogleTest cannot pass arguments to tests; the communicator is stored here while they run.
 std::optional<Communicator>& WorldOfThisProgram() {
   static std::optional<Communicator> world;
   return world;
 }
 
-// After each test the ranks count its failures on a group of their own, so that a stray collective of the
-// test cannot meet it.
+// After each test, sums its failures over all ranks, on a separate group, so that the call cannot be matched with a
+// stray collective of the test.
 class FailuresOfAllRanks : public ::testing::EmptyTestEventListener {
  public:
   explicit FailuresOfAllRanks(Communicator ranks) : ranks_(std::move(ranks)) {}
@@ -34,7 +34,7 @@ class FailuresOfAllRanks : public ::testing::EmptyTestEventListener {
                  part.file_name() == nullptr ? "?" : part.file_name(), part.line_number(), part.summary());
   }
 
-  // Listeners hear of a test's end in reverse order: the printer comes after this one.
+  // Listeners are notified of a test's end in reverse order: the printer comes after this one.
   void OnTestEnd(const ::testing::TestInfo& info) override {
     std::int64_t failed[1] = {info.result()->Failed() ? 1 : 0};
     const bool failed_here = failed[0] == 1;

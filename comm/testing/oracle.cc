@@ -8,8 +8,8 @@
 namespace plait::comm::testing {
 namespace {
 
-// What rank r holds at index i: 0, 1, 2 or 3, and 0 or 1 for bool. Products of 8 ranks fit into bf16 exactly
-// (3^8 does not: see InputFor).
+// The input of rank r at index i: 0, 1, 2 or 3; 0 or 1 for bool. Not for products: 3^8 is not exact in bf16, see
+// InputFor.
 double InputAt(int rank, std::int64_t i, DataType type) {
   const std::int64_t value = (rank * 7 + i * 3 + (i / 5) * rank) % 4;
   return type == DataType::kBool ? value % 2 : static_cast<double>(value);

@@ -1,5 +1,4 @@
-// What the ranks of a conformance check hold, and what must come of it, computed serially. Private to
-// comm/testing.
+// Inputs and expected results of the conformance checks, computed serially. Private to comm/testing.
 #ifndef PLAIT_COMM_TESTING_ORACLE_H_
 #define PLAIT_COMM_TESTING_ORACLE_H_
 
@@ -13,13 +12,13 @@ namespace plait::comm::testing {
 
 using Values = std::vector<double>;
 
-// Small integers, exact in every type; 0 or 1 for bool.
+// 0, 1, 2 or 3, exact in every type; 0 or 1 for bool.
 Values Input(int rank, std::int64_t count, DataType type);
-// The same, but powers of two for products: exact in every floating type, and modulo 256 in u8.
+// The same, but 1 or 2 for products, which are then exact in every floating-point type, and modulo 256 in u8.
 Values InputFor(ReduceOp op, int rank, std::int64_t count, DataType type);
-// InputFor of ranks 0 to size - 1 reduced in this order, as `type` stores it.
+// InputFor of ranks 0 to size - 1 reduced in rank order, rounded to `type`.
 Values Reduced(ReduceOp op, int size, std::int64_t count, DataType type);
-// Input of ranks 0 to size - 1, one behind the other.
+// Input of ranks 0 to size - 1, concatenated.
 Values Gathered(int size, std::int64_t count, DataType type);
 
 }  // namespace plait::comm::testing

@@ -1,4 +1,4 @@
-// More ranks than cores: a rank that waits must leave the core to the ranks that work.
+// More ranks than cores: waiting ranks must leave the cores to the ranks that work.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -15,9 +15,9 @@ namespace {
 
 using testing::World;
 
-// What the main thread of a process on this machine has done so far.
+// Counters of the main thread of a process on this machine.
 struct Activity {
-  std::int64_t sleeps = 0;  // times that it gave the core away to wait for something; yields do not count
+  std::int64_t sleeps = 0;  // voluntary context switches; sched_yield does not count
   double cpu_seconds = 0;
 };
 
@@ -44,7 +44,7 @@ Waiting HowItWaits(std::int64_t process, const Activity& before) {
   return now.sleeps - before.sleeps >= 300 ? Waiting::kSleeps : Waiting::kUndecided;
 }
 
-// All ranks but 0 wait in `operation`, which rank 0 enters when it has seen how each of them waits.
+// All ranks but 0 wait in `operation`, which rank 0 enters once it has determined how each of them waits.
 template <typename Operation>
 void ExpectIdleWait(Operation operation) {
   const int size = World().size();
@@ -80,7 +80,7 @@ TEST(Oversubscription, WaitsInReceiveWithoutBurningTheCore) {
   EXPECT_EQ(values[77], 0.0f);
 }
 
-// A token goes round many times: every step wakes a rank that sleeps.
+// A token passes round the ranks many times: every step wakes a sleeping rank.
 TEST(Oversubscription, RingOfShortMessages) {
   const int size = World().size(), rank = World().rank();
   std::int64_t token[1] = {0};

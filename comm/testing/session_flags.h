@@ -6,8 +6,8 @@
 
 namespace plait::comm::testing {
 
-// Short messages split long buffers; a low threshold sends everything round the ring; little shared memory
-// makes many rows. Other arguments are ignored.
+// Session options from --NAME=N arguments: short messages split long buffers; a low threshold sends everything round
+// the ring; little shared memory makes many rows. Ignores other arguments.
 SessionOptions SessionOptionsFromFlags(int argc, char** argv);
 
 }  // namespace plait::comm::testing

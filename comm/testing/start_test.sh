@@ -1,6 +1,6 @@
 #!/bin/sh
-# start_test.sh LAUNCH PROGRAM FAULT RANK LINE: four ranks, of which RANK does not take part in the start. The job must end
-# with a non-zero code and a line with the pattern LINE, and leave no process.
+# start_test.sh LAUNCH PROGRAM FAULT RANK LINE: runs PROGRAM on four ranks, of which RANK does not take part in the
+# start. The job must end with a non-zero exit code and a line that matches LINE, and leave no process.
 set -u
 launch=$1 program=$2 fault=$3 rank=$4 line=$5
 out=$(mktemp)

@@ -1,4 +1,4 @@
-// Buffers of any type, seen as doubles. Private to comm/testing.
+// Buffers of any type, accessed as doubles. Private to comm/testing.
 #ifndef PLAIT_COMM_TESTING_TYPED_MEMORY_H_
 #define PLAIT_COMM_TESTING_TYPED_MEMORY_H_
 
@@ -12,7 +12,7 @@ inline constexpr DataType kAllTypes[] = {DataType::kFloat32, DataType::kFloat64,
                                          DataType::kFloat16, DataType::kInt64,   DataType::kInt32,
                                          DataType::kUInt8,   DataType::kBool};
 
-// Owns memory for values of one type; a guard behind the end must stay as it was.
+// Owns memory for values of one type, with a guard behind the end that operations must not overwrite.
 class TypedMemory {
  public:
   TypedMemory(Memory& memory, DataType type, std::vector<double> values);
@@ -30,7 +30,7 @@ class TypedMemory {
   void* data_;
 };
 
-// `value` as `type` stores it, seen as a double again.
+// `value` rounded to `type`.
 double Rounded(double value, DataType type);
 
 }  // namespace plait::comm::testing

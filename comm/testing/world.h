@@ -5,8 +5,8 @@
 //     ...
 //   }
 //
-// A test's failure on any rank fails it. Gather, then assert: a rank that leaves a test early lets the others
-// wait in their next collective.
+// A failure on any rank fails the test. Gather first, then ASSERT: if a rank leaves a test early, the others hang in
+// their next collective.
 #ifndef PLAIT_COMM_TESTING_WORLD_H_
 #define PLAIT_COMM_TESTING_WORLD_H_
 

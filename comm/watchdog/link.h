@@ -1,4 +1,4 @@
-// A TCP connection between two watchdogs: whole frames in, whole frames out, nothing blocks.
+// A non-blocking TCP connection between two watchdogs that carries frames.
 #ifndef PLAIT_COMM_WATCHDOG_LINK_H_
 #define PLAIT_COMM_WATCHDOG_LINK_H_
 
@@ -17,9 +17,9 @@ enum class FrameKind : std::uint8_t {
   kSuspicion,   // a rank has waited longer than its timeout
   kQuery,       // the server asks for positions
   kExiting,     // state, code: the process called exit() or crashes
-  kTerminated,  // the process received SIGTERM and goes without guilt
-  kGoodbye,     // the session ends in good order
-  kEnd          // exit code: the job is over; to the server too, from ranks that have taken it for lost
+  kTerminated,  // the process received SIGTERM or SIGINT: its end is no fault
+  kGoodbye,     // the session ends regularly
+  kEnd          // exit code: the job is over; also to the server, from ranks that believe it lost
 };
 
 struct Frame {
@@ -40,7 +40,7 @@ class Link {
   bool has_unsent() const { return !unsent_.empty(); }
 
   void Send(FrameKind kind, absl::string_view payload = "");
-  void Flush();                  // sends what the socket takes
+  void Flush();                  // sends as much as the socket accepts
   std::vector<Frame> Receive();  // what has arrived; closes the link at its end or on malformed bytes
   void FinishSending();
   void Close();
@@ -51,8 +51,8 @@ class Link {
   std::string received_;
 };
 
-// Sends what is left and reads until the other sides have closed too, or the time is over: unread bytes in a
-// socket that closes would discard what was just sent.
+// Flushes all links and reads until the other sides have closed them or the timeout expires: closing a socket with
+// unread bytes would reset the connection and discard what was just sent.
 void CloseInOrder(const std::vector<Link*>& links, double timeout_seconds);
 
 }  // namespace plait::comm

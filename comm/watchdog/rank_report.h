@@ -1,4 +1,4 @@
-// What the watchdogs tell each other about a rank, and its bytes on the wire.
+// What watchdogs send each other about a rank, and its serialization.
 #ifndef PLAIT_COMM_WATCHDOG_RANK_REPORT_H_
 #define PLAIT_COMM_WATCHDOG_RANK_REPORT_H_
 
@@ -17,20 +17,20 @@ struct Position {
   std::string phase;
   std::string failure;  // the error that this rank is ending with; empty: none
   std::map<std::uint64_t, RecordedGroup> groups;
-  std::vector<CallRecord> calls;  // the latest, the oldest first
-  double at_seconds = 0;          // the clock of `calls`, when this was taken
+  std::vector<CallRecord> calls;  // the latest calls, oldest first
+  double at_seconds = 0;          // when this was taken, on the clock of `calls`
 
-  // The call in which the program stands still.
+  // The call in which the program is blocked; null if there is none.
   const CallRecord* Waiting() const;
   double WaitingSeconds() const;
 };
 
 enum class RankState : std::uint8_t {
   kAlive,
-  kExited,   // called exit() in mid-run
+  kExited,   // called exit() before the end of the session
   kCrashed,  // a signal such as SIGSEGV; `exit_code` is its number
-  kDead,     // the process is gone without a word: killed, or _exit()
-  kSilent    // its watchdog does not answer: stopped, or the network is broken
+  kDead,     // the process is gone without notice: killed, or _exit()
+  kSilent    // its watchdog does not answer: stopped, or unreachable
 };
 
 struct RankReport {
@@ -40,14 +40,14 @@ struct RankReport {
   RankState state = RankState::kAlive;
   int exit_code = 0;
   Position position;
-  double received_seconds = 0;  // when the position came, on the receiver's clock
+  double received_seconds = 0;  // when the position arrived, on the receiver's clock
 };
 
-// The latest `calls` calls of this process.
+// The latest `calls` calls of this process; includes an older one if the program is blocked in it.
 Position TakePosition(const FlightRecorder& recorder, int calls = 24);
 
 std::string Encode(const Position& position);
-std::optional<Position> DecodePosition(absl::string_view bytes);  // none if malformed
+std::optional<Position> DecodePosition(absl::string_view bytes);  // nullopt if malformed
 
 }  // namespace plait::comm
 

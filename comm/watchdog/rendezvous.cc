@@ -21,9 +21,9 @@
 namespace plait::comm {
 namespace {
 
-// What rank 0 tells the others.
+// What rank 0 broadcasts.
 struct Invitation {
-  std::uint64_t token = 0;  // a stranger who connects does not know it
+  std::uint64_t token = 0;  // identifies connections from ranks of this job
   std::string host;
   int pid = 0;
   std::uint16_t port = 0;  // 0: rank 0 could not listen
@@ -52,8 +52,7 @@ sockaddr_in SocketAddress(std::uint32_t address, std::uint16_t port) {
   return where;
 }
 
-// A listening socket, on the loopback alone where the whole job is on one node; -1 if there is none to be
-// had.
+// A listening socket, on the loopback interface only if the whole job is on one node; -1 on failure.
 int Listen(bool one_node, int backlog, std::uint16_t* port) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in where = SocketAddress(htonl(one_node ? INADDR_LOOPBACK : INADDR_ANY), 0);
@@ -136,7 +135,7 @@ absl::Status Join(const Communicator& world, const Invitation& invitation, doubl
                                              invitation.port, "; is a firewall between the nodes?"));
 }
 
-// The rank that a new connection's first frame names; -1 for strangers.
+// The rank in the first frame of a new connection; -1 if it is not a rank of this job.
 int ReadHello(const Frame& frame, std::uint64_t token, int size, Peer* peer) {
   ByteReader from(frame.payload);
   const bool invited = frame.kind == FrameKind::kHello && from.Read<std::uint64_t>() == token;

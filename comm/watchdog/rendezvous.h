@@ -1,5 +1,4 @@
-// How the watchdogs find each other: rank 0 listens, tells the others where (over the communicator that is
-// there already), and they connect.
+// How the watchdogs connect: rank 0 listens and broadcasts its address over `world`, and the others connect by TCP.
 #ifndef PLAIT_COMM_WATCHDOG_RENDEZVOUS_H_
 #define PLAIT_COMM_WATCHDOG_RENDEZVOUS_H_
 
@@ -19,13 +18,13 @@ struct Peer {
 };
 
 struct Meeting {
-  std::vector<Peer> peers;  // on rank 0 one per rank, its own without a link; elsewhere that of rank 0 alone
-  // The rank that reports the loss of rank 0: the first one on another node, which is not lost with rank 0's;
-  // rank 1 where there is one node.
+  std::vector<Peer> peers;  // on rank 0 one per rank, its own without a link; elsewhere only rank 0
+  // The rank that reports the loss of rank 0: the first one on another node, which survives the loss of rank 0's node;
+  // rank 1 if there is only one node.
   int deputy = 1;
 };
 
-// Collective. UNAVAILABLE, on all ranks, if one cannot reach rank 0.
+// Collective. UNAVAILABLE, on all ranks, if one cannot reach rank 0 or rank 0 cannot open a port.
 absl::StatusOr<Meeting> Meet(const Communicator& world, double timeout_seconds);
 
 std::string HostName();

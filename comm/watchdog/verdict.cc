@@ -43,7 +43,7 @@ std::string LastSeen(const RankReport& r, double now_seconds) {
 // World ranks that `call` of rank r waits for.
 std::vector<int> Awaited(const Reports& reports, const RankReport& r, const CallRecord& call);
 
-// "; rank 0 waits for it in #12 all_reduce[tp] f32[180736] at train.cc:88, in phase backward" of the first rank that does.
+// "; rank 0 waits for it in #12 all_reduce[tp] f32[180736] at train.cc:88, in phase backward" for the first such rank.
 std::string WhoWaitsFor(const RankReport& gone, const Reports& reports) {
   for (const RankReport& r : reports) {
     const CallRecord* call = r.position.Waiting();
@@ -74,7 +74,7 @@ Lines FindGone(const Reports& reports, double now_seconds) {
   return lines;
 }
 
-// Whether two ranks' records of one call of a group fit together.
+// Whether two ranks' records of the same collective match.
 bool Match(const CallRecord& a, const CallRecord& b) {
   const CallFingerprint first = a.Fingerprint();
   CallFingerprint second = b.Fingerprint();
@@ -87,7 +87,7 @@ struct Sighting {
   const CallRecord* call;
 };
 
-// What each rank called as number `sequence` of `group`, as far as it is still known.
+// By (group, sequence): what each rank called, as far as its ring buffer still has it.
 std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<Sighting>> CollectSightings(
     const Reports& reports) {
   std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<Sighting>> seen;
@@ -99,7 +99,7 @@ std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<Sighting>> CollectS
   return seen;
 }
 
-// The call that most ranks made; the lowest rank's where that is a tie.
+// The call that most ranks made; in a tie, that of the lowest rank.
 Sighting Majority(const std::vector<Sighting>& sightings) {
   const auto agreeing = [&](const Sighting& s) {
     return std::count_if(sightings.begin(), sightings.end(),
@@ -167,8 +167,7 @@ std::string MissingCall(const RankReport& waiting, const CallRecord& call) {
   return absl::StrCat("has not entered ", Describe(waiting.position, call));
 }
 
-// A rank whose main has ended is not in a call of the program any more, though it waits for the others'
-// verdict.
+// False for a rank whose program has returned and that waits only in RunMain's final agreement.
 bool WaitsInProgram(const RankReport& r) {
   const CallRecord* call = r.position.Waiting();
   return call != nullptr && GroupName(r.position, call->group) != kVerdictGroup;
@@ -181,7 +180,7 @@ Lines FindLate(const Reports& reports, double timeout_seconds, double now_second
     if (call == nullptr || r.position.WaitingSeconds() < timeout_seconds) continue;
     for (const int rank : Awaited(reports, r, *call)) {
       const RankReport& late = reports[rank];
-      // One that waits itself is innocent: its own wait names the guilty.
+      // A rank that waits itself is not at fault: its own wait leads to the rank that is.
       if (WaitsInProgram(late) || (late.position.Waiting() != nullptr && !WaitsInProgram(r))) continue;
       lines.emplace(rank,
                     absl::StrCat(Who(late), " ", MissingCall(r, *call), "; ", LastSeen(late, now_seconds)));

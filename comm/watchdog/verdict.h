@@ -1,12 +1,12 @@
 // Which ranks are at fault when a job hangs: a pure function of what the ranks report.
 //
-//   rank 3 (node7, pid 4711) has not entered #12 all_reduce[tp] f32[180736]; last entered #9 broadcast[tp]
-//   f32[10], 4.1 s ago, in phase optimizer
+//   rank 3 (node7, pid 4711) has not entered #12 all_reduce[tp] f32[180736]; last entered #9 broadcast[tp] f32[10] root
+//   0, 4.1 s ago, in phase optimizer
 //
-// Of ranks that are gone the line goes on with who waits for them: "; rank 0 waits for it in #12 all_reduce[tp] ...".
-// Looked for in this order, and the first kind found is reported, one line per rank at fault: ranks that
-// called another collective than the others; ranks that are gone; ranks that end with an error; ranks that
-// others wait for and that are not in any call (late); ranks that wait for each other in a circle.
+// For a rank that is gone, the line ends with a rank that waits for it: "; rank 0 waits for it in #12 all_reduce ...".
+// The first kind of fault that is found is reported, one line per rank at fault, in this order: ranks that called
+// another collective than most; ranks that are gone; ranks that end with an error; ranks that others wait for and that
+// are not in any call (late); ranks that wait for each other in a cycle.
 #ifndef PLAIT_COMM_WATCHDOG_VERDICT_H_
 #define PLAIT_COMM_WATCHDOG_VERDICT_H_
 
@@ -17,10 +17,12 @@
 
 namespace plait::comm {
 
-// The group in which ranks meet when their main has ended (comm/session_main.h).
+// The group in which ranks agree on their status at the end of RunMain (comm/session_main.h).
 inline constexpr char kVerdictGroup[] = "verdict";
 
-// `reports[r]` is rank r's; the last ranks may be left out. Waits of less than `timeout_seconds` accuse nobody. Empty: nobody is guilty.
+// Returns one line per rank at fault; empty if there is none. `reports[r]` is rank r's; the last ranks may be missing.
+// Waits shorter than `timeout_seconds` count as no fault. `now_seconds` is on the clock of
+// RankReport::received_seconds.
 std::vector<std::string> FindGuilty(const std::vector<RankReport>& reports, double timeout_seconds,
                                     double now_seconds);
 

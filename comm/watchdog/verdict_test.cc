@@ -156,14 +156,14 @@ TEST(Verdict, TellsInWhichCallALostRankIsMissing) {
       ElementsAre("rank 2 (node, pid 102) is dead: its process is gone; last entered #8 all_reduce[tp] "
                   "f32[100], 1.0 s ago, in phase optimizer; rank 1 waits for it in #9 all_reduce[tp] "
                   "f32[100] at train.cc:5, in phase backward"));
-  // Killed before its first message to rank 0; one that waits for somebody else says nothing.
+  // Killed before its first message to rank 0; a rank that waits for another one is not shown as its waiter.
   reports[2].position = {};
   reports[1].position.calls[0].operation = Operation::kReceive;
   reports[1].position.calls[0].root = 0;
   EXPECT_THAT(
       FindGuilty(reports, kTimeout, kNow),
       ElementsAre("rank 2 (node, pid 102) is dead: its process is gone; it had not told of a call yet"));
-  // As the deputy of rank 0 sees it, who knows of no rank behind itself.
+  // As seen by the deputy of rank 0, which only knows rank 0 and itself.
   reports = Reports({{}, {Call(9, kReduce, kWaiting, 1)}, {}});
   reports[0].state = RankState::kDead;
   reports.pop_back();

@@ -22,7 +22,7 @@ constexpr int kTickMilliseconds = 50;
 
 constexpr std::array<int, 5> kCrashSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
-// What a signal handler, which gets no argument, needs to tell the watchdog's thread.
+// Global state for the signal handler, which has no argument: how to notify the watchdog's thread.
 struct CrashNotice {
   std::atomic<Signals*> signals{nullptr};
   std::atomic<int> wake{-1};
@@ -34,7 +34,7 @@ CrashNotice& ThisProcess() {
   return notice;
 }
 
-// Lets the watchdog's thread send where this rank was, then leaves the signal to whoever handled it before.
+// Gives the watchdog's thread time to send this rank's position, then re-raises the signal for the previous handler.
 void OnCrash(int number) {
   CrashNotice& notice = ThisProcess();
   for (std::size_t i = 0; i < kCrashSignals.size(); ++i) {
@@ -117,7 +117,7 @@ class Watchdog::State {
     [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
   }
 
-  // exit() in mid-run: the server ends the job while this waits.
+  // exit() before the end of the session: the server ends the job while this waits.
   void OnExit(int code) {
     if (getpid() != owner_ || signals_.finishing) return;
     signals_.exit_code = code;

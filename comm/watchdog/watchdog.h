@@ -1,17 +1,17 @@
 // Ends a job that hangs or has lost a rank, with one line for each rank at fault.
 //
-// A thread per process (the client) talks over TCP to a thread of rank 0 (the server). It makes no MPI calls,
-// so it works while the program blocks in one. Clients send their rank's position a few times per second.
-// When a rank has waited in one call for longer than the timeout, or a process is gone, the server gathers
+// A thread per process (the client) communicates over TCP with a thread of rank 0 (the server). It makes no MPI calls,
+// so it works while the program blocks in one. Clients send their rank's position four times per second.
+// If a rank has waited in one call for longer than the timeout, or a process is gone, the server gathers
 // all positions, decides which ranks are at fault (comm/watchdog/verdict.h) and prints one line for each to
 // standard error; every process exits with kJobFailedExitCode. The loss of rank 0 is reported by the first
 // rank on another node, or by rank 1 if there is only one node.
 //
-// SIGTERM is delivered to this thread (threads of the program must be started after it), so a launcher that
-// kills the job because one rank died cannot prevent the line. So is SIGINT, unless it is ignored: all ranks exit at once
-// with 130 and accuse nobody; the launcher tells the user, in a group of one the watchdog. With stop_on_signals the
-// process goes on after SIGTERM, SIGUSR1 and the first SIGINT: StopSignal() names the first that came, and the program
-// ends by itself. Rank 0 then says of the SIGINT that another one ends the job at once.
+// SIGTERM is handled by this thread (threads of the program must be started after HoldSignals), so a launcher that
+// kills the job because one rank died cannot prevent the line. So is SIGINT, unless it is ignored: all ranks exit at
+// once with 130 and report no fault; the launcher prints "interrupted", or the watchdog if there is one rank. With
+// stop_on_signals the process continues after SIGTERM, SIGUSR1 and the first SIGINT: StopSignal() returns the first
+// that came, and the program ends by itself. Rank 0 then prints that another SIGINT ends the job at once.
 #ifndef PLAIT_COMM_WATCHDOG_WATCHDOG_H_
 #define PLAIT_COMM_WATCHDOG_WATCHDOG_H_
 
@@ -33,14 +33,14 @@ struct WatchdogOptions {
 
 class Watchdog {
  public:
-  // Blocks SIGTERM and SIGINT, and SIGUSR1 if it is to stop the program, until the watchdog runs. Call before other
-  // threads exist.
+  // Blocks SIGTERM, SIGINT (unless ignored) and, with stop_on_signals, SIGUSR1, so that the watchdog handles them. Call
+  // before other threads exist.
   static void HoldSignals(bool stop_on_signals);
 
-  // Collective.
+  // Collective. UNAVAILABLE, on all ranks, if the watchdogs cannot connect to rank 0.
   static absl::StatusOr<std::unique_ptr<Watchdog>> Start(const Communicator& world,
                                                          const WatchdogOptions& options);
-  // Does not communicate: the others see a lost rank.
+  // Does not communicate: to the other ranks this rank is lost.
   ~Watchdog();
 
   void SetTimeout(double seconds);
@@ -49,8 +49,8 @@ class Watchdog {
   // Ends the whole job; `error` is the line that names this rank. Does not return unless the server is
   // unreachable.
   void Fail(const std::string& error);
-  // The program leaves the job in good order: returns when the watchdogs of all ranks have been told to. All ranks; a rank that
-  // does not come is missed in the call in which the others stand still.
+  // Collective: the regular end of the job. Returns when all ranks have called it. If a rank does not, the others are
+  // blocked in the call that they entered last in the flight recorder, and the timeout reports the rank.
   void Finish();
 
  private:

@@ -1,4 +1,4 @@
-// The watchdog of every rank but 0: sends its position, asks the server to inquire, ends when told.
+// The watchdog of all ranks but 0: sends its position, asks the server for an inquiry, and ends the process when told.
 #include <unistd.h>
 
 #include <csignal>
@@ -17,7 +17,7 @@ constexpr double kPublishSeconds = 0.25;
 constexpr double kServerAnswerSeconds = 0.6;
 constexpr double kServerSilentSeconds = 2;  // it sends its position to the deputy four times per second
 constexpr double kOrphanSeconds = 0.5;      // the deputy prints first
-constexpr double kSigtermSeconds = 0.6;     // the server may have something to say
+constexpr double kSigtermSeconds = 0.6;     // the server may report a fault first
 
 class WatchdogClient : public WatchdogEndpoint {
  public:
@@ -52,7 +52,7 @@ class WatchdogClient : public WatchdogEndpoint {
     server_.link.Send(FrameKind::kTerminated);
   }
 
-  // The server, which has it too, ends the job; so does the user who insists.
+  // The server got the signal too and ends the job; a second SIGINT ends this process at once.
   void OnInterrupt() override {
     if (interrupt_deadline_) _exit(kInterruptedExitCode);
     interrupt_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
@@ -82,7 +82,7 @@ class WatchdogClient : public WatchdogEndpoint {
     }
   }
 
-  // Another rank that has lost the server may have ended first, and the launcher then ends this one.
+  // SIGTERM may come from the launcher because another rank lost the server and ended first.
   void OnTerminated() {
     if (is_deputy_ && now_ > server_seen_ + kServerSilentSeconds) OnServerLost(RankState::kSilent);
     _exit(128 + SIGTERM);
@@ -99,14 +99,14 @@ class WatchdogClient : public WatchdogEndpoint {
                     .exit_code = 0,
                     .position = server_position_,
                     .received_seconds = server_seen_};
-      // Who waits for rank 0; this rank's own waits and errors follow from its loss.
+      // Its calls show who waits for rank 0; its failures are omitted, because they may follow from the loss.
       reports[rank_].rank = rank_;
       reports[rank_].position = TakePosition(recorder_);
       PrintLines(FindGuilty(reports, signals_.timeout_seconds, now_));
     } else if (now_ < *server_lost_at_ + kOrphanSeconds) {
       return;
     }
-    // A server that was only stopped reads it when it goes on, and says nothing then.
+    // If the server was only stopped (SIGSTOP), it reads this when it continues, and exits without a report.
     ByteWriter payload;
     payload.Write(kJobFailedExitCode);
     server_.link.Send(FrameKind::kEnd, payload.Take());

@@ -1,5 +1,4 @@
-// The two roles of a watchdog thread: the server on rank 0, a client everywhere else. Private to
-// comm/watchdog.
+// The two roles of a watchdog thread: server on rank 0, client on all other ranks. Private to comm/watchdog.
 #ifndef PLAIT_COMM_WATCHDOG_WATCHDOG_ENDPOINT_H_
 #define PLAIT_COMM_WATCHDOG_WATCHDOG_ENDPOINT_H_
 
@@ -14,14 +13,14 @@
 
 namespace plait::comm {
 
-// What the program's threads tell the watchdog, and the other way round.
+// State shared between the program's threads and the watchdog.
 struct Signals {
   std::atomic<double> timeout_seconds{600};
   std::atomic<int> stop_signal{0};
   std::atomic<bool> failing{false};    // `error` is set
-  std::atomic<int> exit_code{-1};      // exit() was called, or a signal of this number has come
+  std::atomic<int> exit_code{-1};      // exit()'s code, or the number of the signal that crashed it
   std::atomic<bool> crashed{false};    // the latter; set before exit_code
-  std::atomic<bool> finishing{false};  // the session ends in good order on this rank
+  std::atomic<bool> finishing{false};  // the session ends regularly on this rank
   std::atomic<bool> left{false};       // ... and on all; written by the watchdog's thread
   std::string error;                   // written before `failing`
 };
@@ -37,19 +36,19 @@ class WatchdogEndpoint {
   virtual void OnInterrupt() = 0;
 };
 
-// `meeting` as Meet() gives it; the recorder and the signals outlive it.
+// `meeting` comes from Meet(); the recorder and the signals must outlive the endpoint.
 std::unique_ptr<WatchdogEndpoint> MakeWatchdogServer(Meeting meeting, const FlightRecorder& recorder,
                                                      Signals& signals);
 std::unique_ptr<WatchdogEndpoint> MakeWatchdogClient(int rank, Meeting meeting,
                                                      const FlightRecorder& recorder, Signals& signals);
 
-// How long the watchdogs that have left wait for the others to close their links.
+// How long a finished watchdog waits for the others to close their links.
 inline constexpr double kGoodbyeSeconds = 2;
 
 inline RankState EndState(const Signals& signals) {
   return signals.crashed ? RankState::kCrashed : RankState::kExited;
 }
-// Position of this process, with the error that it ends with.
+// Position of this process, including the error passed to Fail(), if any.
 Position OwnPosition(const FlightRecorder& recorder, const Signals& signals);
 void PrintLines(const std::vector<std::string>& lines);
 

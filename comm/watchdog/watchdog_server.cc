@@ -19,11 +19,11 @@ namespace {
 constexpr double kAnswerSeconds = 0.4;    // a watchdog that takes longer is silent
 constexpr double kFarewellSeconds = 0.1;  // ranks that die together are reported together
 constexpr double kSigtermSeconds =
-    0.3;  // a launcher's SIGTERM and the death that caused it come in any order
+    0.3;  // the launcher's SIGTERM and the loss of the rank that caused it arrive in any order
 constexpr double kPublishSeconds = 0.25;
 
-// Once one rank has ended, Open MPI's mpirun sleeps for a second before each of two signals to those that are
-// left, here the server. The end of a child would wake it; so does the signal alone.
+// Once a rank has ended, Open MPI's mpirun sleeps for a second before each of two signals to the remaining ranks, here
+// the server. SIGCHLD interrupts the sleep.
 void WakeLauncher() {
   if (getenv("OMPI_COMM_WORLD_RANK") == nullptr) return;
   for (int i = 0; i < 10; ++i) {
@@ -159,7 +159,7 @@ class WatchdogServer : public WatchdogEndpoint {
     return true;
   }
 
-  // When the ranks have left one by one, the job is over.
+  // The job is over once all other ranks have said goodbye (or ended by SIGTERM or SIGINT).
   void Leave() {
     if (!signals_.finishing || signals_.left) return;
     if (std::find(innocent_.begin() + 1, innocent_.end(), false) != innocent_.end()) return;

@@ -1,4 +1,4 @@
-// The supervisor's side of the agents' connections.
+// Connections between the supervisor and the ranks' agents.
 #ifndef PLAIT_COMM_LAUNCH_SUPERVISION_AGENT_LISTENER_H_
 #define PLAIT_COMM_LAUNCH_SUPERVISION_AGENT_LISTENER_H_
 
@@ -7,19 +7,20 @@
 
 namespace plait::comm {
 
-// Listens on a free port: of the loopback where all ranks are on this host, else of all its networks. Closes
-// what it holds when it goes.
+// The supervisor's side. Listens on a free port, on the loopback interface if all ranks are on this host, else on all
+// interfaces. The destructor closes the listening socket; accepted connections belong to the caller.
 class AgentListener {
  public:
+  // UNAVAILABLE if no port can be opened.
   static absl::StatusOr<AgentListener> Open(bool this_host_only);
   AgentListener(AgentListener&& other) noexcept;
   AgentListener& operator=(AgentListener&&) = delete;
   ~AgentListener();
 
   const SupervisorAddress& address() const { return address_; }
-  int socket() const { return socket_; }  // readable: Accept gives a connection
+  int socket() const { return socket_; }  // readable when Accept has a connection
 
-  // -1 if there is none after all.
+  // Does not block; -1 if there is no connection.
   int Accept() const;
 
  private:
@@ -29,7 +30,7 @@ class AgentListener {
   SupervisorAddress address_;
 };
 
-// The agent's side: tries the hosts in turn, a few seconds each. -1 if none answers.
+// The agent's side: tries the hosts in turn, up to 3 s per address. Returns a socket, or -1 if none answers.
 int ConnectToSupervisor(const SupervisorAddress& address);
 
 std::string NameOfThisHost();

@@ -1,15 +1,14 @@
-// What the ranks of a job write: on to the user by whole lines, into a file per rank, and remembered.
+// The output of a job's ranks: forwarded to the user by whole lines, written to a log per rank, and kept for reports.
 //
 //   JobOutput output({.ranks = 4, .log_folder = "logs", .label = false});
 //   PLAIT_RETURN_IF_ERROR(output.OpenLogs());
 //   output.Write(3, Stream::kError, bytes);
 //   output.LastLines(3);          // at most ten
-//   output.LastWriters();         // "rank 3 at 12:00:01 (4.1 s ago), rank 0 ...; nothing yet from ranks 1,
-//   2"
+//   output.LastWriters();         // "rank 3 at 12:00:01 (4.1 s ago), rank 0 at ...; nothing from rank 1, 2"
 //
-// Lines of different ranks are never mixed; '\r' ends a line too, so that progress is seen. rank-0003.log has
-// standard output and standard error by lines in the order of their arrival; launcher.log what mpirun
-// or srun says itself. Local; one thread only.
+// Lines of different ranks do not interleave (up to 64 KiB); '\r' ends a line too, so that progress bars are visible.
+// rank-0003.log has the lines of standard output and standard error in the order of their arrival; launcher.log the
+// launcher's own. Local; not thread-safe.
 #ifndef PLAIT_COMM_LAUNCH_SUPERVISION_JOB_OUTPUT_H_
 #define PLAIT_COMM_LAUNCH_SUPERVISION_JOB_OUTPUT_H_
 
@@ -44,23 +43,24 @@ class JobOutput {
   JobOutput& operator=(const JobOutput&) = delete;
   ~JobOutput();
 
-  // Makes the folder; logs of an earlier job in it go. UNAVAILABLE with path and reason.
+  // Creates the folder, deletes rank-*.log files of an earlier job, and opens the logs. UNAVAILABLE, with path and
+  // reason, if it cannot be written.
   absl::Status OpenLogs();
 
   void Write(int rank, Stream stream, absl::string_view bytes);
-  // What is left of lines without an end.
+  // Writes unfinished lines, with a newline.
   void Flush();
-  // A line of launch's own on standard error, after all that is left.
+  // Writes a line of the supervisor's own to standard error. Does not Flush().
   void Say(absl::string_view line);
 
-  double last_write() const { return last_write_; }  // NowSeconds; 0: never
-  bool user_left() const { return user_left_; }      // nobody reads our output any more
+  double last_write() const { return last_write_; }  // NowSeconds(); 0: never
+  bool user_left() const { return user_left_; }      // writing failed: nobody reads the output any more
   std::vector<std::string> LastLines(int rank) const;
-  // The last few lines of standard error of ranks other than `rank`, "[2] text" each; none if `rank` itself
-  // has written there: then it has told why it ended.
+  // The last few lines of standard error of ranks other than `rank`, "[2] text" each; empty if `rank` itself has
+  // written to standard error, and so probably explained why it ended.
   std::vector<std::string> LastErrorsOfOthers(int rank) const;
   std::string LastWriters() const;
-  std::string LogOf(int rank) const;  // its path; empty without logs
+  std::string LogOf(int rank) const;  // path of its log; empty without logs
 
  private:
   struct Source {

@@ -24,11 +24,11 @@ void Redirect(int from, int to) {
   if (from >= 0) dup2(from, to);
 }
 
-// In the new process, between fork and exec. Comes back, with errno, only if it fails.
+// In the child, between fork and exec. Returns, with errno set, only on failure.
 void BecomeProgram(char** words, const ForkOptions& options, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, options.signal_at_our_end);
-  if (getppid() != parent) _exit(127);  // it went before the line above
+  if (getppid() != parent) _exit(127);  // the parent ended before prctl
   Redirect(options.standard_input, 0);
   Redirect(options.standard_output, 1);
   Redirect(options.standard_error, 2);
@@ -38,7 +38,7 @@ void BecomeProgram(char** words, const ForkOptions& options, pid_t parent) {
   execvp(words[0], words);
 }
 
-// The name in brackets may hold anything; the parent is the second field behind it.
+// The name in brackets may contain any character; the parent is the second field after it.
 pid_t ParentOf(const char* pid) {
   char text[512];
   const int file = open(absl::StrCat("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC);

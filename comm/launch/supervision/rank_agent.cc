@@ -30,7 +30,7 @@ namespace plait::comm {
 namespace {
 
 constexpr double kSecondsToEnd = 2;      // between SIGTERM and SIGKILL when the supervisor is gone
-constexpr double kSecondsToDrain = 0.5;  // for what grandchildren hold open
+constexpr double kSecondsToDrain = 0.5;  // grandchildren may hold the pipes open
 constexpr std::array<int, 8> kForwarded = {SIGINT,  SIGTERM, SIGHUP,  SIGUSR1,
                                            SIGUSR2, SIGQUIT, SIGCONT, SIGALRM};
 
@@ -42,7 +42,7 @@ sigset_t KeptSignals() {
   return set;
 }
 
-// Writes nothing of its own into the text: no echo, no carriage returns.
+// A pseudo-terminal in raw mode: no echo, no carriage returns added.
 absl::Status OpenRawTerminal(int* ours, int* ranks) {
   if (openpty(ours, ranks, nullptr, nullptr, nullptr) != 0)
     return absl::UnavailableError(std::strerror(errno));
@@ -113,7 +113,7 @@ class Agent {
         .token = token_, .rank = rank_, .pid = static_cast<int>(child_), .host = NameOfThisHost()});
   }
 
-  // Waits for something to happen, and sees to it.
+  // Waits for events and handles them.
   void Step(int milliseconds) {
     std::array<pollfd, 5> wait = {{{.fd = signals_, .events = POLLIN, .revents = 0},
                                    {.fd = socket_, .events = POLLIN, .revents = 0},
@@ -183,7 +183,7 @@ class Agent {
     }
   }
 
-  // What the rank wrote before it ended. Its children may hold the pipes open: not for long.
+  // Forwards what the rank wrote before it ended. Its children may hold the pipes open, so with a time limit.
   void Drain() {
     const double deadline = NowSeconds() + kSecondsToDrain;
     while ((output_ >= 0 || error_ >= 0) && NowSeconds() < deadline) Step(20);

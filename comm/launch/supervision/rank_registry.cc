@@ -30,7 +30,7 @@ void RankRegistry::Read(int socket) {
   if (connection.reader.broken()) Drop(socket);
 }
 
-// False if whoever is there is no agent of this job.
+// False if the other side is no agent of this job.
 bool RankRegistry::Handle(Connection& connection, const AgentMessage& message) {
   if (message.kind == AgentMessageKind::kHello) {
     connection.hello = ParseAgentHello(message.payload);

@@ -1,4 +1,4 @@
-// The ranks of a job as their agents report them: who is there, who ended, who failed first.
+// The ranks of a job as reported by their agents: started, ended, first to fail.
 #ifndef PLAIT_COMM_LAUNCH_SUPERVISION_RANK_REGISTRY_H_
 #define PLAIT_COMM_LAUNCH_SUPERVISION_RANK_REGISTRY_H_
 
@@ -18,7 +18,7 @@ struct RankFailure {
   std::string host;
   int pid = 0;
   ProcessEnd end;
-  double seconds = 0;  // NowSeconds
+  double seconds = 0;  // time of the report, on NowSeconds()'s clock
 };
 
 class RankRegistry {
@@ -28,17 +28,18 @@ class RankRegistry {
   RankRegistry& operator=(const RankRegistry&) = delete;
   ~RankRegistry();
 
+  // Takes ownership of an accepted connection; ignores -1.
   void Add(int connection);
-  // Reads what has come; drops the connection at its end.
+  // Handles the messages that have arrived; closes the connection at its end or on invalid messages.
   void Read(int connection);
-  // False if no agent is there to take it.
+  // Sends a signal to all running ranks. False if no agent received it.
   bool Signal(int signal);
 
   const auto& connections() const { return connections_; }
   bool empty() const { return connections_.empty(); }
   bool started() const { return started_; }  // an agent has said hello
-  int ended() const { return ended_; }       // ranks whose agents said how they ended
-  // Ranks whose programs have not begun to start MPI while that which failed first waited for them in it.
+  int ended() const { return ended_; }       // number of ranks whose agents reported their end
+  // Ranks that had not called MPI_Init, if the first rank to fail was waiting in it; else empty.
   std::vector<AgentHello> NotInMpi() const;
   const std::optional<RankFailure>& first_failure() const { return first_failure_; }
 
@@ -56,7 +57,7 @@ class RankRegistry {
   std::string token_;
   JobOutput* output_;
   std::map<int, Connection> connections_;
-  std::map<int, AgentHello> ranks_;         // all that were there
+  std::map<int, AgentHello> ranks_;         // all that have connected
   std::map<int, std::string> start_steps_;  // the latest, by rank
   bool started_ = false;
   int ended_ = 0;

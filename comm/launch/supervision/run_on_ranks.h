@@ -1,19 +1,19 @@
-// --nproc=N: a program that no launcher started starts itself on N ranks of this machine and stays with them.
+// --nproc=N: restarts a program that no launcher started on N ranks of this machine, and waits for them.
 //
 //   if (nproc > 1 && comm::DetectLauncher().kind == comm::LauncherKind::kNone) {
 //     return comm::RunOnRanks(nproc, argv);      // the exit code of main
 //   }
 //
-// The ranks find the command in PLAIT_LAUNCH_COMMAND, as a line for a shell.
+// The ranks find the command in PLAIT_LAUNCH_COMMAND, as a shell command line.
 #ifndef PLAIT_COMM_LAUNCH_SUPERVISION_RUN_ON_RANKS_H_
 #define PLAIT_COMM_LAUNCH_SUPERVISION_RUN_ON_RANKS_H_
 
 namespace plait::comm {
 
-// Runs mpirun (or what FindStarter finds in its place) with this program and its arguments, as Supervise does without
-// agents: the job's own error is the last line, not mpirun's, and ^C is "interrupted" and 130. After a signal the ranks
-// have `grace_seconds` to end. Before MPI is touched and threads are started. The job's exit code; 1 after a line on
-// standard error where nothing can be started.
+// Runs this program with its arguments under mpirun (or the starter found in its place) through Supervise, without
+// agents: the last line is the job's own error, not mpirun's; ^C prints "interrupted" and returns 130. After a signal
+// the ranks have `grace_seconds` to end. Call before MPI is initialised and before threads are started. Returns the
+// job's exit code; if nothing can be started, prints why and returns 1.
 int RunOnRanks(int ranks, char** argv, double grace_seconds = 10);
 
 }  // namespace plait::comm

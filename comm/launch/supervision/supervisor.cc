@@ -30,14 +30,14 @@ namespace plait::comm {
 namespace {
 
 constexpr std::array<int, 5> kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-// A scheduler sends these to all processes of a job. The ranks heed them; mpirun, which unblocks signals for its ranks,
-// would kill them a second later, whatever they are saving.
+// A scheduler may send these to all processes of a job. The ranks handle them; mpirun, which unblocks signals for its
+// ranks, would kill them a second later, even while they save their state.
 constexpr std::array<int, 2> kOfEveryProcess = {SIGTERM, SIGINT};
 constexpr double kSecondsForLauncher = 1;  // to notice that its ranks are gone
 constexpr double kSecondsToDrain = 2;      // for output and agents after the launcher's end
 constexpr double kSecondsToKill = 5;
 
-// How far the end of a job has come.
+// The steps by which a job is ended.
 enum class Stage { kRunning, kAsked, kTerminated, kKilled, kLauncherKilled };
 enum class Reason { kNone, kSignal, kIdle, kTimeout, kRankFailed, kUserLeft };
 
@@ -57,7 +57,7 @@ void AllowManyFiles() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// A terminal is not for a process group in the background.
+// A background process group must not read from the terminal.
 int StandardInput() { return isatty(0) == 1 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1; }
 
 class Supervisor {
@@ -116,7 +116,7 @@ class Supervisor {
     return absl::OkStatus();
   }
 
-  // The launcher has ended and nothing more can come, or has had its time to.
+  // The launcher has ended, and its pipes and all agents are closed or their time is over.
   bool Over() const {
     if (!launcher_end_) return false;
     const bool silent = pipes_[0] < 0 && pipes_[1] < 0 && registry_->empty();
@@ -207,13 +207,13 @@ class Supervisor {
     }
   }
 
-  // To the ranks by their agents, so that they have the grace to end in; before there are any, and where the
-  // ranks have no agents, to the launcher.
+  // To the ranks, by their agents or directly, so that they have the grace period to end; if there are no ranks yet, to
+  // the launcher.
   void SignalRanks(int signal) {
     if (!(options_.agents ? registry_->Signal(signal) : SignalBelowLauncher(signal))) SignalLauncher(signal);
   }
 
-  // False if there is nobody.
+  // False if there are no such processes.
   bool SignalBelowLauncher(int signal) const {
     bool sent = false;
     for (const pid_t pid : Descendants()) sent = (pid != launcher_ && kill(pid, signal) == 0) || sent;
@@ -236,7 +236,7 @@ class Supervisor {
     SignalRanks(signal);
   }
 
-  // `request`: what those get that were asked to end before.
+  // Goes to the next step. `request`: the signal for ranks that have been asked to end before.
   void Escalate(int request = SIGTERM) {
     switch (stage_) {
       case Stage::kRunning:
@@ -313,7 +313,7 @@ class Supervisor {
                                   : absl::StrCat("ended by ", Describe({0, user_signal_, ""}));
   }
 
-  // The ranks' watchdogs have told the rest, unless there were none yet.
+  // The ranks' watchdogs have reported everything else, unless they were not running yet.
   void ReportLauncher() {
     if (!notes_.killed_rank().empty()) {
       output_.Say(absl::StrCat(options_.name, ": ", notes_.killed_rank()));
@@ -357,7 +357,7 @@ class Supervisor {
     return user_signal_ != 0 ? 128 + user_signal_ : code;
   }
 
-  // srun has been seen to end with 0 though it had started nothing.
+  // srun sometimes exits with 0 although it has started nothing.
   int CodeOfLauncher() const {
     const bool all_ended = registry_->ended() >= options_.ranks || without_agent_ || !options_.agents;
     return launcher_end_->code() == 0 && !all_ended ? 1 : launcher_end_->code();
@@ -377,7 +377,7 @@ class Supervisor {
   Reason reason_ = Reason::kNone;
   double deadline_ = INFINITY;  // of the stage
   int user_signal_ = 0;
-  bool without_agent_ = false;  // there are ranks without agents, of which nothing is known
+  bool without_agent_ = false;  // some ranks run without agents: their end is not reported
   std::string last_writers_;
   LauncherNotes notes_;
   bool told_ = false;  // there was something else on standard error

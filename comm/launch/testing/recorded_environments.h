@@ -1,6 +1,6 @@
 // Environments as launchers and schedulers set them, for tests: one VARIABLE=value a line. Open MPI 4.1.4,
-// MPICH 4.0.2's Hydra and Slurm 22.05 (two nodes) were recorded; host names are changed, addresses and what
-// says nothing about the job are left out. PBS Pro, PALS and torchrun are after their manuals.
+// MPICH 4.0.2's Hydra and Slurm 22.05 (two nodes) were recorded; host names are changed, addresses and variables that
+// do not concern the job are omitted. PBS Pro, PALS and torchrun are taken from their manuals.
 #ifndef PLAIT_COMM_LAUNCH_TESTING_RECORDED_ENVIRONMENTS_H_
 #define PLAIT_COMM_LAUNCH_TESTING_RECORDED_ENVIRONMENTS_H_
 
