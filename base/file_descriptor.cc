@@ -53,7 +53,7 @@ absl::Status FileDescriptor::Truncate(std::int64_t bytes) const {
 
 absl::StatusOr<std::int64_t> FileDescriptor::SizeBytes() const {
   struct stat about;
-  if (fstat(id_, &about) != 0) return DiskError(errno, path_, "has no size");
+  if (fstat(id_, &about) != 0) return DiskError(errno, path_, "cannot be examined");
   return about.st_size;
 }
 

@@ -208,7 +208,7 @@ class ArgumentReader {
     const auto refuse = [&](auto... words) {
       return absl::InvalidArgumentError(absl::StrCat("--flagfile=", path, ": ", words...));
     };
-    if (in_file_) return refuse("a file within a file; expected it on the command line");
+    if (in_file_) return refuse("--flagfile inside a flag file is not supported; give it on the command line");
     std::ifstream file(FromUser(path));
     if (!file) return refuse("cannot be read; expected a file with a flag per line");
     int number = 0;
@@ -239,7 +239,7 @@ class ArgumentReader {
     std::string plain;
     if (absl::CUnescape(text.substr(value + 1, end - value - 1), &plain))
       return text.substr(0, value) + plain;
-    return absl::InvalidArgumentError(absl::StrCat("'", text, "': an escape that C does not have"));
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "': invalid C escape sequence"));
   }
 
   static absl::Status MissingValue(const Flag& flag) {
@@ -338,7 +338,7 @@ std::vector<std::string> ParseFlagsOrExit(int argc, char** argv, const ToolUsage
   if (rank == 0 && usage.bound != nullptr) {
     for (const BoundFlag& flag : *usage.bound) {
       if (!flag.old_name_given) continue;
-      std::cerr << absl::StrCat(usage.name, ": --", WithDashes(flag.old_name), " is called --",
+      std::cerr << absl::StrCat(usage.name, ": --", WithDashes(flag.old_name), " has been renamed to --",
                                 WithDashes(flag.name), " now\n");
     }
   }

@@ -78,7 +78,7 @@ absl::Status MakeFolders(const std::string& folder) {
        path = path.parent_path())
     absent.push_back(path);
   fs::create_directories(folder, error);
-  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot make folder ", folder));
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot create directory ", folder));
   for (const fs::path& made : absent) SyncFolder(made.parent_path());
   return absl::OkStatus();
 }

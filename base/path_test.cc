@@ -72,7 +72,7 @@ TEST_F(PathTest, ProbeMakesTheFolderAndLeavesNothingInIt) {
 TEST_F(PathTest, ProbeNamesAFileInTheWay) {
   std::ofstream(folder_ + "/file") << "x";
   const absl::Status status = ProbeWritableFolder(folder_ + "/file/below");
-  EXPECT_EQ(status.message(), "cannot make folder " + folder_ + "/file/below: Not a directory");
+  EXPECT_EQ(status.message(), "cannot create directory " + folder_ + "/file/below: Not a directory");
 }
 
 // The kernel refuses files in /proc to everybody, root too.

@@ -96,7 +96,7 @@ void CheckRequest(const Request& r, int rank, int size, Device device) {
     PLAIT_CHECK(r.root >= 0 && r.root < size) << "the root or peer is not a rank of the group";
   }
   if (IsReduction(r.operation) && r.reduce == ReduceOp::kAverage) {
-    PLAIT_CHECK(IsFloatingPoint(Payload(r).type)) << "average is for floating types";
+    PLAIT_CHECK(IsFloatingPoint(Payload(r).type)) << "average needs a floating-point type";
   }
   CheckShapes(r, rank, size);
   CheckOverlap(r, rank);

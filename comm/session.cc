@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<Backend>> StartBackend(int* argc, char*** argv, c
   if (absl::Status started = StartMpi(argc, argv, launcher.local_size); !started.ok()) return started;
   watch.Enter("the roll call of rank 0");
   if (absl::Status all = RollCall(options.start_timeout_seconds); !all.ok()) return all;
-  watch.Enter("the exchange of what the nodes share");
+  watch.Enter("the set-up of shared memory");
   return MakeMpiWorldBackend({.max_elements_per_message = options.max_elements_per_message,
                               .shared_bytes_per_rank = options.shared_bytes_per_rank,
                               .ring_bytes = options.ring_bytes,
@@ -87,7 +87,7 @@ absl::StatusOr<Session> Session::Start(int* argc, char*** argv, const SessionOpt
             launcher.starts_mpi()});
   if (!watched) state->interrupt = std::make_unique<InterruptHandler>();
   if (watched) {
-    watch.Enter("the meeting of the watchdogs");
+    watch.Enter("the connection of the watchdogs");
     auto watchdog = Watchdog::Start(state->world, {.start_timeout_seconds = options.start_timeout_seconds,
                                                    .timeout_seconds = options.setup_timeout_seconds,
                                                    .stop_on_signals = options.stop_on_signals});

@@ -45,7 +45,7 @@ int RunMain(int argc, char** argv, const SessionOptions& options,
     const std::string text = error.what();
     session->Fail(text.substr(0, text.find('\n')));
   } catch (...) {
-    session->Fail("an exception that is no std::exception");
+    session->Fail("an exception not derived from std::exception");
   }
 }
 

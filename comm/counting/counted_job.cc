@@ -110,7 +110,7 @@ class CountingBackend final : public Backend {
     if (is_all) return size_;
     const auto found = job_->sizes.find(part);
     PLAIT_CHECK(name_ == kWorld && found != job_->sizes.end())
-        << "a counted job has no size for the group \"" << part << "\"";
+        << "a counted job cannot be examined for the group \"" << part << "\"";
     return found->second[std::min(splits_[part]++, found->second.size() - 1)];
   }
 
@@ -143,7 +143,7 @@ class CountingBackend final : public Backend {
   void Receive(Buffer out) {
     const auto found = job_->latest.find(out.bytes());
     PLAIT_CHECK(found != job_->latest.end()) << "a counted rank receives " << out.bytes()
-                                             << " bytes that no rank has sent; begin with those who send";
+                                             << " bytes that no rank has sent; run the sending ranks first";
     std::memcpy(out.data, found->second.data(), found->second.size());
   }
 

@@ -157,7 +157,7 @@ TEST(FindStarterNamed, OnlyThoseThatStartRanks) {
   const Commands debian = Machine({{"mpirun", "/usr/bin/orterun"}}, {});
   EXPECT_EQ(FindStarterNamed("mpirun", debian)->executable, "mpirun");
   EXPECT_EQ(FindStarterNamed("torchrun", debian).status().message(),
-            "'torchrun' starts no ranks; expected mpirun, mpiexec or srun");
+            "'torchrun' is not a launcher; expected mpirun, mpiexec or srun");
   EXPECT_EQ(FindStarterNamed("srun", debian).status().message(), "there is no srun on the PATH");
 }
 

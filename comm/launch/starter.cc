@@ -120,7 +120,7 @@ absl::StatusOr<FoundStarter> FindStarterNamed(const std::string& name, const Com
   if (name == "mpirun" || name == "mpiexec") return Identify(name, commands);
   if (name != "srun") {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", name, "' starts no ranks; expected mpirun, mpiexec or srun"));
+        absl::StrCat("'", name, "' is not a launcher; expected mpirun, mpiexec or srun"));
   }
   if (commands.real_path("srun").empty()) return absl::NotFoundError("there is no srun on the PATH");
   PLAIT_ASSIGN_OR_RETURN(FoundStarter found, FindInSlurm(commands));

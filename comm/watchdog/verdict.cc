@@ -32,8 +32,8 @@ std::string Describe(const Position& position, const CallRecord& call) {
 std::string LastSeen(const RankReport& r, double now_seconds) {
   const Position& p = r.position;
   if (p.calls.empty()) {
-    return p.phase.empty() ? "has entered nothing yet"
-                           : absl::StrCat("has entered nothing yet, in phase ", p.phase);
+    return p.phase.empty() ? "has made no call yet"
+                           : absl::StrCat("has made no call yet, in phase ", p.phase);
   }
   const CallRecord& last = p.calls.back();
   const double ago = p.at_seconds - last.entered_seconds + std::max(0.0, now_seconds - r.received_seconds);
@@ -68,7 +68,7 @@ Lines FindGone(const Reports& reports, double now_seconds) {
     }
     if (r.state == RankState::kSilent) how = "does not answer: its process is stopped or its node is cut off";
     const std::string seen =
-        r.position.calls.empty() ? "it had not told of a call yet" : LastSeen(r, now_seconds);
+        r.position.calls.empty() ? "no call had been reported yet" : LastSeen(r, now_seconds);
     lines.push_back(absl::StrCat(Who(r), " ", how, "; ", seen, WhoWaitsFor(r, reports)));
   }
   return lines;

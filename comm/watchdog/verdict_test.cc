@@ -162,7 +162,7 @@ TEST(Verdict, TellsInWhichCallALostRankIsMissing) {
   reports[1].position.calls[0].root = 0;
   EXPECT_THAT(
       FindGuilty(reports, kTimeout, kNow),
-      ElementsAre("rank 2 (node, pid 102) is dead: its process is gone; it had not told of a call yet"));
+      ElementsAre("rank 2 (node, pid 102) is dead: its process is gone; no call had been reported yet"));
   // As seen by the deputy of rank 0, which only knows rank 0 and itself.
   reports = Reports({{}, {Call(9, kReduce, kWaiting, 1)}, {}});
   reports[0].state = RankState::kDead;

@@ -192,7 +192,7 @@ TEST_F(PrepareTextTest, AHomeThatCannotBeWrittenNamesTheVariable) {
   TextOptions options = Options(Written("a.txt", "abcabc"));
   options.cache_dir = "";
   const std::string message(PrepareText(options).status().message());
-  EXPECT_TRUE(absl::StartsWith(message, "cannot make folder /proc/.cache/plait/data: ")) << message;
+  EXPECT_TRUE(absl::StartsWith(message, "cannot create directory /proc/.cache/plait/data: ")) << message;
   EXPECT_TRUE(absl::EndsWith(message, "; set XDG_CACHE_HOME to a folder that can be written")) << message;
   setenv("HOME", before.c_str(), 1);
 }

@@ -74,7 +74,7 @@ class BadInputTest(launches.LaunchTest):
         self.fails("--nproc=two: expected a positive integer", "--nproc=two", "--", "true")
         self.fails("--idle-timeout=soon: expected a duration such as 30s", "--idle-timeout=soon", "--", "true")
         self.fails("--bind: 'cores' is no binding; expected none, core", "--bind=cores", "--", "true")
-        self.fails("'torchrun' starts no ranks; expected mpirun, mpiexec or srun", "--starter=torchrun", "--", "true")
+        self.fails("'torchrun' is not a launcher; expected mpirun, mpiexec or srun", "--starter=torchrun", "--", "true")
         self.fails("--nhosts=2: there is 1 host", "--nhosts=2", "--", "true")
         self.fails("unknown flag --hostfil; did you mean --hostfile", "--hostfil=x", "--", "true")
 

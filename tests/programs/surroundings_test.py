@@ -79,7 +79,7 @@ class SurroundingsTest(program_runs.ProgramTest):
         for program, flags in ((GPT, RUN), (GRU, ["--percent-data=0.02", "--epochs=1"])):
             for ranks in (1, 2):
                 run = self.finish(self.start([program, *flags, f"--nproc={ranks}"]), 1)
-                self.assertEqual(run.errors(), [f"{os.path.basename(program)}: cannot make folder /proc/.cache/plait/data: No such file or "
+                self.assertEqual(run.errors(), [f"{os.path.basename(program)}: cannot create directory /proc/.cache/plait/data: No such file or "
                                                 "directory; set XDG_CACHE_HOME to a folder that can be written"])
 
 

@@ -122,7 +122,7 @@ void JobOutput::WriteLog(int rank, absl::string_view text) {
   if (source.log < 0 || WriteAll(source.log, text)) return;
   const std::string reason = std::strerror(errno);
   close(std::exchange(source.log, -1));
-  Say(absl::StrCat("launch: cannot write ", LogOf(rank), ": ", reason, "; going on without it"));
+  Say(absl::StrCat("launch: cannot write ", LogOf(rank), ": ", reason, "; continuing without this log"));
 }
 
 void JobOutput::Remember(int rank, Stream stream, absl::string_view line) {
