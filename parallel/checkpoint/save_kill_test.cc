@@ -1,5 +1,5 @@
-// Processes that are killed while they save, at every point and at any moment, and a disk that is really
-// full: what was good before is good after, or something newer is.
+// Processes that are killed during a save, at every SavePoint and at random times, and a disk that is really full: the
+// previous checkpoint stays intact, or a newer one is complete.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
