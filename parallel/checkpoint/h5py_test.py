@@ -21,7 +21,7 @@ SHOWN = {"bfloat16": "float32"}
 
 
 def written_by(ranks, *boxes):
-    """Writes a checkpoint on `ranks` ranks (with "boxes" as a further argument: of boxes), moves it, returns its path."""
+    """Writes a checkpoint on `ranks` ranks (argument "boxes": of boxes), moves it, returns its path."""
     made, moved = (os.path.join(FOLDER, "_".join([word, str(ranks), *boxes])) for word in ("made", "moved"))
     for folder in (made, moved):
         shutil.rmtree(folder, ignore_errors=True)

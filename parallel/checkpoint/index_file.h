@@ -10,9 +10,9 @@
 // crc32. Root attributes: format = "plait checkpoint", format_version, step. Since version 3 a table of the arrays'
 // offsets is appended (data/hdf5/address_table.h); the file is read with it.
 //
-// Since format version 2 /plait/pieces has a fifth column: the index in /plait/boxes (int64, with crc32; version 3: only
-// if there are boxes) of the piece's box, its begins and then its sizes, one per dimension of the tensor; -1: the piece
-// is a range of the whole tensor.
+// Since format version 2 /plait/pieces has a fifth column: the index in /plait/boxes (int64, with crc32; version 3:
+// only if there are boxes) of the piece's box, its begins and then its sizes, one per dimension of the tensor; -1: the
+// piece is a range of the whole tensor.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_INDEX_FILE_H_
 #define PLAIT_PARALLEL_CHECKPOINT_INDEX_FILE_H_
 

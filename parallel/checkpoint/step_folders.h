@@ -47,8 +47,8 @@ absl::Status WriteLatest(const std::string& root, std::int64_t step);
 // Keeps the `keep` newest checkpoints up to and including `step`, and all of later steps (left by a run that was since
 // resumed from an earlier step); 0: keeps all. The others are renamed to ".partial", and `root` is fsynced.
 void RetireOlder(const std::string& root, std::int64_t step, int keep);
-// Collective over `comm`. Removes partial folders; each rank unlinks its own files, because unlinking a large file takes
-// about as long as writing its pages. What cannot be removed is left for the next save.
+// Collective over `comm`. Removes partial folders; each rank unlinks its own files, because unlinking a large file
+// takes about as long as writing its pages. What cannot be removed is left for the next save.
 void RemovePartials(const comm::Communicator& comm, const std::string& root);
 
 }  // namespace plait::parallel
