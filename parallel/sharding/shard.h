@@ -31,7 +31,7 @@ struct Shard {
   // Whether this rank's elements are the ones that count in norms and are saved: its coordinate is 0 along every axis
   // with the same values.
   std::vector<bool> primary = {};
-  at::Tensor master = {};  // (layout->shard_count()), in the units' original type; undefined if it is in a store
+  at::Tensor master = {};  // (layout->shard_count()), in the units' original type; undefined if in a store
   // The same type and shape; the sum over all data ranks after the last Backward, undefined before the first.
   at::Tensor gradient = {};
 };

@@ -35,7 +35,7 @@ struct UnitContext {
   // not relative to each other.
   comm::Communicator gather, reduce;
   comm::Communicator replicate;
-  comm::Communicator replicate_gather;  // of the same ranks as `replicate`, for the second halves of sums (AxisSum)
+  comm::Communicator replicate_gather;  // of the same ranks, for the second halves of sums (AxisSum)
   Strategy strategy;
   at::ScalarType compute_type;
   at::TensorOptions master_options;

@@ -11,9 +11,9 @@ namespace plait::tensor_parallel::testing {
 // Normal numbers in float64, the same for the same seed on every rank.
 at::Tensor Random(at::IntArrayRef shape, int seed);
 
-// Collective over the world, by broadcasts only.
-std::vector<at::Tensor> OfRanks(const at::Tensor& tensor);  // by rank; shapes may differ, not the number of dimensions
-at::Tensor AllReduced(const at::Tensor& tensor);            // summed in the order of ranks
+// Collective over the world, by broadcasts only: the tensors of all ranks, whose shapes may differ.
+std::vector<at::Tensor> OfRanks(const at::Tensor& tensor);
+at::Tensor AllReduced(const at::Tensor& tensor);  // summed in the order of ranks
 double SumOverRanks(double value);
 
 }  // namespace plait::tensor_parallel::testing
