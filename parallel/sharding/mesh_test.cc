@@ -1,6 +1,5 @@
-// Units whose parameters are replicated, split or partial along further axes of the mesh: sums, the global
-// norm, buffers and frozen parameters against gradients of all ranks that every rank computes for itself, in
-// float64.
+// Units whose parameters are replicated, split or partial along further axes of the mesh: sums, the global norm,
+// buffers and frozen parameters, against references that every rank computes by itself in float64.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>

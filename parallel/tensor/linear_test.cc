@@ -86,7 +86,7 @@ TEST_P(SplitLinear, IsTheWholeLayer) {
 
 INSTANTIATE_TEST_SUITE_P(, SplitLinear, ::testing::Values(false, true));
 
-// A layer whose output nobody uses has no gradient, and the others do not wait for it.
+// A layer whose output is unused has no gradient, and the others do not wait for it.
 TEST(ColumnLinear, UnusedOutput) {
   const TensorAxis axis(World(), {});
   const at::Tensor x = Leaf(Random({3, kIn}, 1)), a = Leaf(Random({2, kIn}, 2 + axis.rank())),
