@@ -69,7 +69,7 @@ std::vector<OwnedBox> RandomPartition(base::RandomStream& draw, Shape& shape) {
   return boxes;
 }
 
-// Removes a box, duplicates it, or moves one of its sides by one. Never empty, never outside.
+// Removes a box, duplicates it, or changes its begin or size by one. Never empty, never outside.
 void PlantMistake(base::RandomStream& draw, const Shape& shape, std::vector<OwnedBox>& boxes) {
   const std::size_t which = draw.Below(boxes.size()), d = draw.Below(shape.size());
   models::Box& box = boxes[which].box;

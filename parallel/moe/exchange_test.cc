@@ -1,5 +1,5 @@
-// Combine is the transpose of dispatch, rows are sent once to each rank, and with relays once to each node, and the
-// bytes that comm counts equal the formulas exactly. Nodes are given by hand. Values are integers, whose sums are exact.
+// Combine is the transpose of dispatch; rows are sent once to each rank, with relays once to each node; the bytes that
+// comm counts equal the formulas exactly. Nodes are given by hand. Values are integers, whose sums are exact.
 #include "parallel/moe/exchange.h"
 
 #include <ATen/CPUGeneratorImpl.h>

@@ -56,7 +56,7 @@ struct PlannedUnit {
   bool root = false;
 };
 
-// Sizes of the flat buffers that the engine would create.
+// Sizes of the flat buffers of the engine, padded as if each unit had only one (parts are padded separately).
 std::vector<PlannedUnit> PlanUnits(const std::vector<models::ParameterUnit>& units, int shard_ranks);
 
 struct MemoryPlanRequest {
