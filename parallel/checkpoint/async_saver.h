@@ -1,4 +1,4 @@
-// Saves in the background: values are copied, and a thread writes the copy while training goes on.
+// Saves in the background: tensors are copied, and a thread writes the copy while training continues.
 //
 //   AsyncSaver saver(world, "run", {.keep_last = 3});
 //   for (step ...) {
@@ -10,10 +10,10 @@
 //   PLAIT_ASSIGN_OR_RETURN(const std::optional<SaveReport> last, saver.Finish());
 //
 // Start() blocks training for the copy, a few messages and the layout of the file (no values); afterwards the
-// tensors may change. The thread neither uses HDF5 nor sends messages. The index is written and the folder
-// renamed in the Poll() or Finish() that finds all ranks' threads done. One save at a time.
+// tensors may change. The thread neither uses HDF5 nor communicates. The first Poll() or Finish() after all ranks'
+// threads are done writes the index and renames the folder. One save at a time.
 //
-// The copy's memory is kept for the next save: as many bytes of host memory as this rank's pieces have.
+// The copy is kept for the next save: host memory of the size of this rank's pieces.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_ASYNC_SAVER_H_
 #define PLAIT_PARALLEL_CHECKPOINT_ASYNC_SAVER_H_
 
@@ -36,25 +36,25 @@ namespace plait::parallel {
 
 class AsyncSaver {
  public:
-  // `comm` is used only within the calls below, by the calling thread.
+  // `comm` is used only during the calls below, by the calling thread.
   AsyncSaver(comm::Communicator comm, std::string root, const SaveOptions& options);
-  // Joins the thread; never communicates. A save that Finish() has not completed stays partial and is removed
-  // by the next one.
+  // Joins the thread; never communicates. A save that neither Poll() nor Finish() has completed stays partial and is
+  // removed by the next one.
   ~AsyncSaver() = default;
   AsyncSaver(const AsyncSaver&) = delete;
   AsyncSaver& operator=(const AsyncSaver&) = delete;
 
-  // Collective, with the same result on all ranks; errors as SaveCheckpoint's. A save still in flight is
-  // finished first; if that one failed, its error is returned and nothing is started.
+  // Collective, with the same result on all ranks; errors as SaveCheckpoint's. Completes a save still in flight
+  // first; if that one fails, returns its error and starts nothing.
   absl::Status Start(std::int64_t step, absl::Span<const TensorPiece> pieces, const CheckpointState& state);
 
-  // Between Start() and the Poll() or Finish() that ends the save; the same on all ranks.
+  // True from Start() until the Poll() or Finish() that completes the save; the same on all ranks.
   bool in_flight() const { return task_.has_value(); }
 
-  // Collective. Ends the save if every rank's values are on the disk, and returns its report or its error;
-  // nullopt otherwise. One all-reduce of 8 bytes while a save is in flight, no message otherwise.
+  // Collective. Completes the save if every rank's thread is done, and returns its report or its error; nullopt
+  // otherwise. One all-reduce of 8 bytes while a save is in flight, no communication otherwise.
   absl::StatusOr<std::optional<SaveReport>> Poll();
-  // Collective. The same, but waits for the threads. nullopt if no save is in flight.
+  // Collective. As Poll(), but waits for the threads. nullopt if no save is in flight.
   absl::StatusOr<std::optional<SaveReport>> Finish();
 
  private:
@@ -71,7 +71,7 @@ class AsyncSaver {
   std::unique_ptr<char[], Free> copy_;
   std::size_t copy_bytes_ = 0;
   std::optional<SaveTask> task_;
-  std::future<absl::Status> writing_;  // the last member: it is joined before what it uses goes
+  std::future<absl::Status> writing_;  // the last member: joins before what the thread uses is destroyed
 };
 
 }  // namespace plait::parallel

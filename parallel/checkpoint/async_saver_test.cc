@@ -1,4 +1,4 @@
-// Saves beside training: what was there at Start() is saved, whatever happens to the tensors afterwards.
+// Asynchronous saves: the values at Start() are saved, even if the tensors change afterwards.
 #include "parallel/checkpoint/async_saver.h"
 
 #include <gmock/gmock.h>
@@ -62,7 +62,7 @@ TEST(AsyncSaver, SavesWhatWasThereAtStart) {
     EXPECT_TRUE(saver.in_flight());
     EXPECT_FALSE(fs::exists(StepFolder(root, step)));
     Overwrite(own);
-    // The program goes on with HDF5 files of its own meanwhile.
+    // The program writes other HDF5 files in the meantime.
     data::File other = *data::File::Create(absl::StrCat(root, "/other_", World().rank(), ".h5"));
     int polls = 0;
     std::optional<SaveReport> report;
@@ -103,7 +103,7 @@ TEST(AsyncSaver, AStartFinishesTheSaveBefore) {
 
 TEST(AsyncSaver, NothingIsSaidWhereNothingIsSaved) {
   AsyncSaver saver(World(), FreshRoot("async_idle"), {});
-  if (World().rank() == 0) {  // alone: a message would wait for the others in vain
+  if (World().rank() == 0) {  // only this rank: communication would hang
     EXPECT_FALSE(saver.Poll()->has_value());
     EXPECT_FALSE(saver.Finish()->has_value());
   }
@@ -116,7 +116,7 @@ TEST(AsyncSaver, AFailedSaveIsToldOnceAndTheNextOneIsGood) {
   const testing::OwnedPieces own = PiecesOf(1);
   EXPECT_TRUE(saver.Start(1, own.pieces, State()).ok());
   World().Barrier();
-  // A file where the threads want their folder, or wanted it a moment ago.
+  // A file in place of the folder that the threads need.
   if (World().rank() == World().size() - 1) {
     std::error_code busy;
     while (!fs::is_regular_file(PartialFolder(root, 1), busy)) {

@@ -1,4 +1,4 @@
-// Checkpoints that are not what they should be: each an error of one line that names what is wrong.
+// Damaged and foreign checkpoints: each gives a one-line error that says what is wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <hdf5.h>
@@ -42,8 +42,8 @@ CheckpointState SmallState() {
   return {.texts = {{"config", "a text"}}, .integers = {{"position", 5}}, .rank_state = {{"rng", "bytes"}}};
 }
 
-// Collective: one checkpoint of all ranks for the whole test, whose cuts leave no rank without elements. As
-// flat ranges of the tensors, or of boxes.
+// Collective: saves one checkpoint of all ranks, with elements on every rank, as flat ranges of the tensors or of
+// boxes.
 void SaveSmall(const std::string& root, std::int64_t step, bool boxes) {
   const comm::Communicator& world = comm::testing::World();
   const auto cut = boxes ? testing::RandomMeshPieces : testing::RandomPieces;
@@ -84,7 +84,7 @@ class BadInput : public ::testing::TestWithParam<bool> {
     EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\n")));
     for (const std::string& part : parts) EXPECT_THAT(std::string(status.message()), HasSubstr(part));
   }
-  // Changes the index by HDF5, and its table of addresses as if it had always been so.
+  // Changes the index with HDF5, and appends an address table that matches.
   void ChangeIndex(const std::function<void(data::File&)>& change) const {
     const std::string path = folder_ + "/index.h5";
     fs::resize_file(path, data::AddressedFile::Open(path)->table().hdf5_bytes);
@@ -98,7 +98,7 @@ class BadInput : public ::testing::TestWithParam<bool> {
     });
     std::ofstream(path, std::ios::binary | std::ios::app) << *data::SerializeAddresses(table);
   }
-  // The last occurrence of a text in /plait/contents.
+  // Replaces the last occurrence of a text in /plait/contents.
   void ChangeContents(const std::string& from, const std::string& to) const {
     std::string contents = *data::AddressedFile::Open(folder_ + "/index.h5")->ReadBytes("/plait/contents");
     PLAIT_CHECK(contents.rfind(from) != std::string::npos) << from << " in " << contents;
@@ -122,7 +122,7 @@ class BadInput : public ::testing::TestWithParam<bool> {
     PLAIT_CHECK_OK(data::WriteChecked<std::int64_t>(file, name, values, shape));
   }
 
-  // Of pieces without boxes.
+  // Adds the fifth column, -1, to rows of four: pieces without boxes.
   static void AddColumn(std::vector<std::int64_t>& table) {
     for (std::ptrdiff_t end = 4; end <= std::ssize(table); end += 5) table.insert(table.begin() + end, -1);
   }
@@ -178,7 +178,7 @@ TEST_P(BadInput, FormatsOfOtherVersions) {
               {"format 0", "reads formats 1 to 3", "load it with the version that"});
 }
 
-// Other programs, which open the files for writing, cut off what HDF5 does not know.
+// Other programs that open the files for writing truncate the address table.
 TEST_P(BadInput, FilesThatHaveLostTheirTables) {
   if (!IsMine()) return;
   for (const std::string& name : {std::string("index.h5"), LastShard()}) {
@@ -264,7 +264,7 @@ TEST_P(BadInput, TablesThatDoNotFitTogether) {
   }
 }
 
-// With a checksum that is right: whoever wrote it, no number makes memory of its own.
+// With correct checksums: wrong numbers must not cause large allocations.
 TEST_P(BadInput, NumbersThatAreOutOfTheirBounds) {
   if (!IsMine()) return;
   const std::vector<std::pair<std::string, std::string>> changes = {
@@ -304,7 +304,7 @@ TEST_P(BadInput, AnArrayThatIsMissing) {
   ExpectError(absl::StatusCode::kDataLoss, {"index.h5", "do not fit together"});
 }
 
-// Whoever names the folder, or that of all checkpoints, learns what is wrong, not that there is nothing.
+// FindLatestCheckpoint reports what is wrong with a damaged checkpoint, not that there is none.
 TEST_P(BadInput, TheSearchForTheNewestNamesTheDamage) {
   if (!IsMine()) return;
   const std::string root = fs::path(original_).parent_path().string() + "/damaged";

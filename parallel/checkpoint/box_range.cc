@@ -21,7 +21,7 @@ std::int64_t Product(const Shape& shape, std::size_t from) {
                          std::multiplies<>());
 }
 
-// Number of `box`'s first element among those of `space`, which contains it.
+// Index of `box`'s first element in `space`, which contains it, row-major.
 std::int64_t FirstOf(const Box& box, const Box& space) {
   std::int64_t first = 0;
   for (std::size_t d = 0; d < box.begin.size(); ++d) {
@@ -30,8 +30,8 @@ std::int64_t FirstOf(const Box& box, const Box& space) {
   return first;
 }
 
-// The trailing dimensions of `box` that are as large as those of `space`, and one more: what is contiguous.
-// Returns the first of them.
+// Returns the first of the dimensions along which `box` is contiguous in `space`: the trailing ones that are as large
+// as those of `space`, and the one before them.
 std::size_t ContiguousFrom(const Box& box, const Box& space) {
   std::size_t from = box.size.size();
   while (from > 0 && box.size[from - 1] == space.size[from - 1]) --from;
@@ -87,7 +87,7 @@ class Cutter {
   std::vector<PartOfRange>& parts_;
 };
 
-// Moves on to the next row of `box`: dimensions [0, outer) of `at` count up like the digits of a number.
+// Advances to the next row of `box`: dimensions [0, outer) of `at` count up like the digits of a number.
 bool NextRow(const Box& box, std::size_t outer, Shape& at) {
   for (std::size_t d = outer; d-- > 0;) {
     if (++at[d] < box.begin[d] + box.size[d]) return true;

@@ -1,5 +1,4 @@
-// What the ranks of one mesh save as boxes, those of any other mesh read back: against whole tensors whose
-// elements are known one by one.
+// Boxes saved by the ranks of one mesh are read back by those of any other, and compared with whole tensors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -109,8 +108,7 @@ TEST(BoxRoundTrip, AnyMeshToAnyOther) {
   }
 }
 
-// A box of columns goes through a piece's chunks row by row; each chunk's checksum is compared, those that
-// the box does not touch are not read.
+// A box of columns is read row by row from a piece's chunks; chunks that it does not touch are not read.
 TEST(BoxRoundTrip, OnlyTheChunksOfTheBoxAreRead) {
   const std::string root = FreshFolder("box_chunks");
   const TensorSpec tensor{"model", "x", at::kByte, {6, 1 << 20}};
@@ -160,7 +158,7 @@ TEST(BoxRoundTrip, OnlyTheChunksOfTheBoxAreRead) {
   World().Barrier();
 }
 
-// Checkpoints without boxes stay in the format that older programs read, and so do splits by rows.
+// Pieces that are contiguous in their tensors, as after a split by rows, need no /plait/boxes.
 TEST(BoxRoundTrip, OnlyBoxesNeedTheNewerFormat) {
   const TensorSpec tensor{"model", "x", at::kByte, {4, 6}};
   const std::vector<std::byte> whole = testing::ElementsOf(tensor, 0, 24, 0);
@@ -182,7 +180,7 @@ TEST(BoxRoundTrip, OnlyBoxesNeedTheNewerFormat) {
   EXPECT_TRUE(saved("columns", {{0, 0}, {4, 2}}, {{0, 2}, {4, 4}}));
 }
 
-// Two ranks of earlier programs wrote them, before boxes and before tables of addresses: some tensors of
+// Written on two ranks by earlier versions, before boxes (1) and before address tables (2): some tensors of
 // testing_tensors.h.
 class EarlierFormat : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Versions, EarlierFormat, ::testing::Values(1, 2));

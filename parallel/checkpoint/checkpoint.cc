@@ -107,7 +107,7 @@ absl::StatusOr<ShardReader*> Checkpoint::ReaderOf(int rank) {
     return absl::NotFoundError(absl::StrCat(folder_, ": rank ", rank, " of ", ranks()));
   }
   if (readers_[rank] == nullptr) {
-    // A process may not hold the files of thousands of ranks open.
+    // The number of open files is limited: close all when there are too many.
     constexpr std::ptrdiff_t kOpenFiles = 32;
     if (std::ssize(readers_) - std::count(readers_.begin(), readers_.end(), nullptr) >= kOpenFiles) {
       for (std::unique_ptr<ShardReader>& reader : readers_) reader.reset();

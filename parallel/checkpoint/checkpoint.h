@@ -1,17 +1,17 @@
-// A sharded checkpoint as a reader sees it: tensors by name, whatever ranks wrote them.
+// Reads a sharded checkpoint: tensors by name, independent of the mesh that wrote them.
 //
 //   PLAIT_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open("run/step-000001000"));
 //   PLAIT_RETURN_IF_ERROR(checkpoint.CheckTensors(specs));           // the same architecture
-//   for (Shard& shard : own_shards) {                                // of any mesh and strategy
+//   for (Shard& shard : own_shards) {                                // any mesh, any strategy
 //     PLAIT_RETURN_IF_ERROR(checkpoint.Read(shard.path, shard.begin, shard.end, shard.bytes, shard.box));
 //   }
 //   PLAIT_RETURN_IF_ERROR(comm.Agree(status));
 //
-// Local: every rank opens the folder and reads what it needs, no more than the chunks of 1 MiB that its
-// ranges touch; every byte that is returned was compared with its checksum. Errors are one line that names
-// the file, and the tensor where there is one: NOT_FOUND (no checkpoint, a rank's file missing, no such
-// tensor or text), DATA_LOSS (damaged, cut short, of another format version), INVALID_ARGUMENT (another
-// architecture, a box or range outside the tensor). Not thread-safe; no other thread may use HDF5 meanwhile.
+// Local: every rank opens the folder and reads only the 1 MiB chunks that its ranges touch; the checksum of each
+// chunk is verified. Errors are one line that names the file and, if there is one, the tensor: NOT_FOUND (no
+// checkpoint, a rank's file is missing, no such tensor, text, integer or rank state), DATA_LOSS (damaged, truncated,
+// unsupported format version), INVALID_ARGUMENT (another architecture, a box or range outside the tensor).
+// Not thread-safe. Checkpoints of format versions 1 and 2 are read with HDF5: no other thread may use it meanwhile.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_CHECKPOINT_H_
 #define PLAIT_PARALLEL_CHECKPOINT_CHECKPOINT_H_
 
@@ -34,8 +34,8 @@ class ShardReader;       // shard_reader.h
 
 class Checkpoint {
  public:
-  // Reads the index and checks that every rank's file is there and has its size; elements are checked as they
-  // are read.
+  // Reads the index and checks that every rank's file exists and has the expected size; elements are verified when
+  // they are read.
   static absl::StatusOr<Checkpoint> Open(const std::string& folder);
   Checkpoint(Checkpoint&&) noexcept;
   Checkpoint& operator=(Checkpoint&&) noexcept;
@@ -43,9 +43,9 @@ class Checkpoint {
 
   const std::string& folder() const { return folder_; }
   std::int64_t step() const;
-  int ranks() const;  // that wrote it
+  int ranks() const;  // number of ranks that wrote it
   const std::vector<TensorSpec>& tensors() const;
-  // Of the tensors of a group, "model".
+  // Numbers of tensors and elements in a group, e.g. "model".
   struct Totals {
     std::int64_t tensors = 0, elements = 0;
   };
@@ -55,22 +55,21 @@ class Checkpoint {
   const std::map<std::string, std::int64_t>& integers() const;
   absl::StatusOr<std::string> Text(const std::string& name) const;
   absl::StatusOr<std::int64_t> Integer(const std::string& name) const;
-  // Of a text that is a number: "%a" keeps every bit. DATA_LOSS where it is none.
+  // Parses a text as a double; write it with "%a" to keep every bit. DATA_LOSS if it is not a number.
   absl::StatusOr<double> Number(const std::string& name) const;
-  // What rank `rank` saved for itself: the state of its random numbers, for instance.
+  // Returns CheckpointState::rank_state[name] of rank `rank`, e.g. the state of its random number generator.
   absl::StatusOr<std::string> RankState(int rank, const std::string& name);
 
-  // INVALID_ARGUMENT, naming up to three of them, where tensors are missing, of another type or shape, or
-  // more than `expected`. Groups that `expected` does not name at all may hold anything: a sampler needs no
-  // moments.
+  // INVALID_ARGUMENT, naming the first three, if tensors are missing, have another type or shape, or are not in
+  // `expected`. Groups that do not occur in `expected` are ignored: text generation needs no moments.
   absl::Status CheckTensors(absl::Span<const TensorSpec> expected) const;
 
-  // Elements [begin, end) of a box of the tensor, row-major, into `to`, which has exactly their size. A box
-  // without dimensions: of the whole tensor. How the ranks that saved it had cut the tensor does not matter.
+  // Reads elements [begin, end) of a box of the tensor, row-major, into `to`, which must have exactly their size in
+  // bytes. An empty box (no dimensions) means the whole tensor. Independent of how the tensor was cut when saved.
   absl::Status Read(const std::string& path, std::int64_t begin, std::int64_t end, absl::Span<std::byte> to,
                     const models::Box& box = {});
 
-  // Reads everything and compares all checksums, in bounded memory.
+  // Reads everything and verifies all checksums, one chunk at a time. DATA_LOSS.
   absl::Status Verify();
 
  private:

@@ -18,8 +18,8 @@ class Sweep {
  public:
   explicit Sweep(const Shape& shape) : shape_(shape), slab_(WholeBox(shape)) {}
 
-  // `boxes` are those that reach through the whole slab in the dimensions before `dimension`; the slab is
-  // whole in the others.
+  // `boxes` are those that span the slab in the dimensions before `dimension`; in the others the slab spans the whole
+  // shape.
   std::optional<CoverageFault> Find(std::size_t dimension, Boxes boxes) {
     if (boxes.empty()) return CoverageFault{slab_, {}};
     if (dimension == shape_.size()) {

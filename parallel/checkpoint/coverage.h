@@ -1,4 +1,4 @@
-// Whether boxes of a tensor hold each of its elements exactly once.
+// Checks that boxes cover each element of a tensor exactly once.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_COVERAGE_H_
 #define PLAIT_PARALLEL_CHECKPOINT_COVERAGE_H_
 
@@ -16,14 +16,14 @@ struct OwnedBox {
   std::int64_t owner = 0;
 };
 
-// Elements that nobody owns (no owners), or that two boxes contain (their owners).
+// Elements that are in no box (`owners` is empty), or in two (`owners` are theirs).
 struct CoverageFault {
   models::Box box;
   std::vector<std::int64_t> owners;
 };
 
-// Boxes lie inside `shape` and are not empty. Sweeps along each dimension in turn, so that the time grows
-// with the number of boxes where they form a grid, not with its square.
+// Returns a fault, or nullopt if there is none. Boxes must lie inside `shape` and not be empty. Sweeps along one
+// dimension after the other: for a grid of boxes the time is linear in their number, not quadratic.
 std::optional<CoverageFault> FindCoverageFault(const Shape& shape, const std::vector<OwnedBox>& boxes);
 
 }  // namespace plait::parallel

@@ -1,4 +1,4 @@
-// Boxes that cover a tensor, and those of planted mistakes, against a count of every element.
+// Boxes that cover a tensor, and boxes with injected faults, against a count of every element.
 #include "parallel/checkpoint/coverage.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ bool EachOnce(const Shape& shape, const std::vector<OwnedBox>& boxes) {
   return true;
 }
 
-// What the fault says is so, element by element. Owners are the boxes' numbers.
+// Checks a reported fault element by element. Owners are the boxes' indices.
 void ExpectTrue(const Shape& shape, const std::vector<OwnedBox>& boxes, const CoverageFault& fault) {
   std::int64_t elements = 0;
   for (std::int64_t element = 0; element < ElementsOf(shape); ++element) {
@@ -69,7 +69,7 @@ std::vector<OwnedBox> RandomPartition(base::RandomStream& draw, Shape& shape) {
   return boxes;
 }
 
-// One box is lost, there twice, or off by one somewhere. Never empty, never outside.
+// Removes a box, duplicates it, or changes its begin or size by one. Never empty, never outside.
 void PlantMistake(base::RandomStream& draw, const Shape& shape, std::vector<OwnedBox>& boxes) {
   const std::size_t which = draw.Below(boxes.size()), d = draw.Below(shape.size());
   models::Box& box = boxes[which].box;

@@ -21,7 +21,7 @@ SHOWN = {"bfloat16": "float32"}
 
 
 def written_by(ranks, *boxes):
-    """A checkpoint of so many ranks, moved away from where it was written; of boxes, if that is a further argument."""
+    """Writes a checkpoint on `ranks` ranks (argument "boxes": of boxes), moves it, returns its path."""
     made, moved = (os.path.join(FOLDER, "_".join([word, str(ranks), *boxes])) for word in ("made", "moved"))
     for folder in (made, moved):
         shutil.rmtree(folder, ignore_errors=True)
@@ -33,7 +33,7 @@ def written_by(ranks, *boxes):
 
 
 def expected(tensor, seed):
-    """Its elements, from the rule that write_checkpoint states."""
+    """The tensor's elements, by the formula in write_checkpoint.cc."""
     numbers = np.arange(int(np.prod(tensor["shape"], dtype=np.int64)), dtype=np.uint64) + np.int64(seed).astype(np.uint64)
     bits = (numbers * np.uint64(6364136223846793005)) >> np.uint64(20)
     if "float" in tensor["dtype"]:
@@ -46,7 +46,7 @@ def expected(tensor, seed):
 
 
 def pieces_of(index):
-    """Tensor, rank, box and range of each piece; the box as a tuple of slices, none of them where it is the tensor."""
+    """Yields tensor, rank, box, begin and end of each piece; the box as a tuple of slices, () for the whole tensor."""
     contents = json.loads(bytes(index["plait/contents"][:]))
     for number, rank, begin, end, *box in index["plait/pieces"][:]:
         slices = ()
@@ -111,7 +111,7 @@ class H5py(unittest.TestCase):
         self.check_files(written_by(4, "boxes"), True)
 
     def check_addresses(self, path):
-        """The table behind the file says where HDF5 has its arrays; its checksums are those of the bytes."""
+        """The appended table has the offsets and checksums of the arrays as h5py sees them."""
         with open(path, "rb") as raw:
             data = raw.read()
         self.assertEqual(data[-8:], b"plaitad1")

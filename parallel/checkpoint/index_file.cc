@@ -159,7 +159,7 @@ CheckpointIndex IndexFrom(const std::string& contents) {
   return index;
 }
 
-// Adds the pieces of the tables to the layout. Throws where they refer to what is not there.
+// Adds the pieces of the tables to the layout. Throws if they refer to tensors or boxes that do not exist.
 void AddPieces(const PieceTables& tables, Layout& layout) {
   if (tables.pieces.size() % tables.columns != 0) throw std::out_of_range("a piece is cut short");
   for (std::size_t row = 0; row < tables.pieces.size(); row += tables.columns) {
@@ -176,8 +176,8 @@ void AddPieces(const PieceTables& tables, Layout& layout) {
   }
 }
 
-// Each inside its box, and that inside its tensor. Afterwards ranges are sizes of memory: those of a rank must have room
-// in its file.
+// Each piece must lie inside its box, and the box inside its tensor. Readers allocate memory by these ranges, so the
+// pieces of a rank must also fit into its file.
 absl::Status CheckPieces(const CheckpointIndex& index) {
   const Layout& layout = index.layout;
   std::vector<std::int64_t> left;
@@ -199,7 +199,7 @@ absl::Status CheckPieces(const CheckpointIndex& index) {
   return absl::DataLossError("pieces are out of order");
 }
 
-// Whatever a file says, later code must not step outside its arrays, nor take memory that the files do not have.
+// Whatever a file contains, later code must not index out of bounds or allocate more memory than the files' size.
 absl::Status CheckIndex(const CheckpointIndex& index) {
   if (index.layout.step < 0) return absl::DataLossError(absl::StrCat("step ", index.layout.step));
   if (index.chunk_bytes < 8 || index.chunk_bytes > kLargestChunk || index.chunk_bytes % 8 != 0) {
@@ -216,7 +216,7 @@ absl::StatusOr<CheckpointIndex> ParseIndex(const std::string& contents, const Pi
   constexpr absl::string_view kUnfit = "its parts do not fit together: ";
   try {
     CheckpointIndex index = IndexFrom(contents);
-    // Before each piece takes a box of as many dimensions.
+    // Before each piece allocates a box with the tensor's number of dimensions.
     absl::Status sound = CheckTensors(index.layout);
     if (sound.ok()) {
       AddPieces(tables, index.layout);

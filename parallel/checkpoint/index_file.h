@@ -1,4 +1,4 @@
-// index.h5: what a checkpoint holds and where, and every tensor whole for other programs.
+// index.h5: the contents of a checkpoint and where they are stored, and every tensor whole for other programs.
 //
 // File: /GROUP/NAME, each tensor at its own shape (virtual_tensor.h); /plait/contents, the UTF-8 text of one
 // JSON object
@@ -7,12 +7,12 @@
 //    "shards": [{"file": "rank-00000.h5", "bytes": 5120, "checksums_crc32": 305419896}, ...],
 //    "texts": {"config": "..."}, "integers": {"sampler.position": 7}}
 // (uint8) and /plait/pieces, int64 (pieces, 4): index of the tensor, rank, begin, end; each with attribute
-// crc32. Root attributes: format = "plait checkpoint", format_version, step. Behind it, since version 3, where these lie
-// (data/hdf5/address_table.h), with which they are read.
+// crc32. Root attributes: format = "plait checkpoint", format_version, step. Since version 3 a table of the arrays'
+// offsets is appended (data/hdf5/address_table.h); the file is read with it.
 //
-// Since format version 2 /plait/pieces has a fifth column: where in /plait/boxes (int64, with crc32; version 3: only if
-// there are boxes) the piece's box stands, its begins and then its sizes, one per dimension of the tensor; -1: the piece
-// is a range of the whole tensor.
+// Since format version 2 /plait/pieces has a fifth column: the index in /plait/boxes (int64, with crc32; version 3:
+// only if there are boxes) of the piece's box, its begins and then its sizes, one per dimension of the tensor; -1: the
+// piece is a range of the whole tensor.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_INDEX_FILE_H_
 #define PLAIT_PARALLEL_CHECKPOINT_INDEX_FILE_H_
 
@@ -40,24 +40,24 @@ struct CheckpointIndex {
   std::map<std::string, std::int64_t> integers;
 };
 
-// What the file says about pieces: rows of `columns` numbers. In version 1 four, and no boxes.
+// /plait/pieces, rows of `columns` numbers, and /plait/boxes. Version 1 has four columns and no boxes.
 struct PieceTables {
   std::int64_t columns = 5;
   std::vector<std::int64_t> pieces, boxes;
 };
 
-// INVALID_ARGUMENT for texts and names that are not UTF-8; else errors as data::File's. Local.
+// INVALID_ARGUMENT if a text or name is not UTF-8; else errors as data::File's. Local.
 absl::Status WriteIndex(const std::string& path, const CheckpointIndex& index);
 
-// What /plait/contents and the tables say, whoever wrote them: every number is held against the others, and pieces
-// against the size that their file is said to have. DATA_LOSS, without a path. Local.
+// Parses /plait/contents and the tables without trusting them: all numbers are checked for consistency, and pieces
+// against the recorded sizes of their files. DATA_LOSS, without a path. Local.
 absl::StatusOr<CheckpointIndex> ParseIndex(const std::string& contents, const PieceTables& tables);
 
-// DATA_LOSS for a file of version 3 that has lost its table of addresses.
+// DATA_LOSS if a file of version 3 has lost its address table.
 absl::Status CheckHasTable(const data::AddressedFile& file);
 
-// Reads all versions. DATA_LOSS for files that are no index, damaged, or of another format version, saying
-// what to do. Local.
+// Reads all versions. DATA_LOSS, saying what to do, if the file is not an index, is damaged, or has an unsupported
+// format version; NOT_FOUND and PERMISSION_DENIED as data::AddressedFile::Open. Local.
 absl::StatusOr<CheckpointIndex> ReadIndex(const std::string& path);
 
 }  // namespace plait::parallel

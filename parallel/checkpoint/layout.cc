@@ -34,7 +34,7 @@ absl::Status CheckName(const TensorSpec& tensor) {
   return absl::InvalidArgumentError(absl::StrCat("\"", PathOf(tensor), "\" cannot name a tensor"));
 }
 
-// Sizes whose product leaves 63 bits would pass for small ones.
+// A product of sizes that overflows 63 bits could look small.
 absl::Status CheckShape(const TensorSpec& tensor) {
   if (tensor.shape.size() > kMostDimensions) {
     return absl::InvalidArgumentError(absl::StrCat(PathOf(tensor), ": ", tensor.shape.size(),
@@ -63,7 +63,7 @@ absl::Status CheckPiece(const TensorPiece& piece, int rank) {
                                                  RangeText(piece.begin, piece.end), " of ", elements));
 }
 
-// No tensor has the path of a group of others: a file cannot have both.
+// No tensor may have the path of a group: an HDF5 file cannot have both.
 absl::Status CheckGroups(const Layout& layout) {
   std::set<std::string> groups;
   for (const TensorSpec& tensor : layout.tensors) {
@@ -95,8 +95,8 @@ class LayoutBuilder {
   }
 
  private:
-  // Ranks offer the pieces of a tensor in a row, and mostly the same tensors in the same order: thousands of
-  // look-ups by name are saved.
+  // Ranks pass the pieces of a tensor consecutively, and mostly the same tensors in the same order: this saves
+  // thousands of lookups by name.
   bool IsLast(const TensorSpec& tensor) {
     const auto known = static_cast<std::int64_t>(layout_.tensors.size());
     if (last_ >= 0 && layout_.tensors[last_] == tensor) return true;
@@ -125,7 +125,7 @@ class LayoutBuilder {
   std::int64_t last_ = -1;                                     // index of the tensor that was offered last
 };
 
-// The pieces of one tensor. Without boxes it is looked at as a vector, whose ranges are boxes.
+// Checks the pieces of one tensor. Without boxes it is treated as a vector, whose ranges are boxes.
 absl::Status CheckCoverage(const TensorSpec& tensor, absl::Span<const LayoutPiece> pieces) {
   const bool is_flat = std::all_of(pieces.begin(), pieces.end(), [&](const LayoutPiece& piece) {
     return piece.range.box.size == tensor.shape;

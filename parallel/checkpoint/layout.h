@@ -1,4 +1,4 @@
-// Which rank holds which elements of which tensor: what all ranks agree on before anything is written.
+// Which rank holds which elements of which tensor; all ranks agree on it before anything is written.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const Layout layout, AgreeOnLayout(comm, step, pieces));
 //
@@ -24,7 +24,7 @@ struct LayoutPiece {
   std::int64_t tensor = 0;  // index into Layout::tensors
   std::int64_t rank = 0;
   BoxRange range = {};       // never empty; normalized (box_range.h)
-  std::int64_t offered = 0;  // index among what the rank offered
+  std::int64_t offered = 0;  // index among the pieces that the rank passed
 
   std::int64_t elements() const { return range.end - range.begin; }
   friend bool operator==(const LayoutPiece&, const LayoutPiece&) = default;
@@ -33,10 +33,10 @@ struct LayoutPiece {
 struct Layout {
   std::int64_t step = 0;
   int ranks = 0;
-  std::vector<TensorSpec> tensors;  // in the order in which rank 0 offers them, then rank 1 what is new, ...
+  std::vector<TensorSpec> tensors;  // in rank 0's order, then those that only rank 1 names, ...
   std::vector<LayoutPiece> pieces;  // sorted by tensor, then box, then begin (PrecedesInLayout)
 
-  // Those of one rank, in the same order.
+  // The pieces of one rank, in the same order.
   std::vector<LayoutPiece> PiecesOf(int rank) const;
   absl::Span<const LayoutPiece> PiecesOfTensor(std::int64_t tensor) const;
   std::int64_t BytesOf(const LayoutPiece& piece) const;
@@ -50,28 +50,28 @@ struct Layout {
 // The order of Layout::pieces.
 bool PrecedesInLayout(const LayoutPiece& a, const LayoutPiece& b);
 
-// What one rank offers; `data` is not read.
+// The pieces of one rank; `data` is not read.
 struct Offer {
   std::int64_t step = 0;
   std::vector<TensorPiece> pieces;
 };
 
-// Local. INVALID_ARGUMENT, naming tensor, elements and ranks: an element that no piece has or several have,
-// a tensor of several types or shapes, a box or range outside its tensor, names that cannot be used, ranks at
-// different steps.
+// Local. INVALID_ARGUMENT, naming tensor, elements and ranks, if an element is in no piece or in several, ranks
+// disagree on a tensor's type or shape, a box or range lies outside its tensor, a name or shape cannot be stored
+// (CheckTensors), or ranks save different steps.
 absl::StatusOr<Layout> MakeLayout(absl::Span<const Offer> by_rank);
 
-// Collective.
+// Collective over `comm`: MakeLayout of all ranks' pieces.
 absl::StatusOr<Layout> AgreeOnLayout(const comm::Communicator& comm, std::int64_t step,
                                      absl::Span<const TensorPiece> pieces);
 
-// Likewise for the tensors: names that files can have, each once, and shapes of at most kMostDimensions whose elements
-// can be counted.
+// INVALID_ARGUMENT if a tensor's name cannot be used in an HDF5 file, occurs twice, or is also the name of a group, or
+// if a shape has more than kMostDimensions or its number of elements overflows.
 inline constexpr std::size_t kMostDimensions = 32;  // HDF5's limit
 absl::Status CheckTensors(const Layout& layout);
 
-// The part of MakeLayout that also applies to a layout read from a file: the pieces, each inside its tensor
-// and in order, hold every element of every tensor exactly once.
+// INVALID_ARGUMENT unless the pieces hold every element of every tensor exactly once. The pieces must lie inside their
+// tensors and be sorted (PrecedesInLayout). Also for a layout that was read from a file.
 absl::Status CheckCoverage(const Layout& layout);
 
 }  // namespace plait::parallel

@@ -1,4 +1,4 @@
-// Pieces that do not make up their tensors, each an error that says which.
+// Pieces that do not cover their tensors exactly once, each with an error that says which.
 #include "parallel/checkpoint/layout.h"
 
 #include <gmock/gmock.h>

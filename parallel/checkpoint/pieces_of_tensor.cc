@@ -16,8 +16,7 @@
 namespace plait::parallel {
 namespace {
 
-// INVALID_ARGUMENT where the checkpoint's tensor is of another type, or of another shape than the
-// placement's.
+// INVALID_ARGUMENT if the checkpoint's tensor has another dtype, or another shape than the placement's.
 absl::Status CheckTensor(const Checkpoint& checkpoint, const std::string& path, at::ScalarType dtype,
                          const models::Placement& placement) {
   for (const TensorSpec& tensor : checkpoint.tensors()) {
@@ -33,8 +32,7 @@ absl::Status CheckTensor(const Checkpoint& checkpoint, const std::string& path, 
   return absl::OkStatus();
 }
 
-// Elements [begin, end) of the local tensor, as ranges of its boxes; without boxes, of the whole tensor. None
-// where they are no elements.
+// Elements [begin, end) of the local tensor, as ranges of its boxes; without boxes, one range of the whole tensor.
 std::vector<BoxRange> LocalRanges(const models::Placement& placement, std::int64_t begin, std::int64_t end) {
   if (placement.boxes.empty()) return {{{}, begin, end}};
   std::vector<BoxRange> ranges;
@@ -77,7 +75,7 @@ std::vector<TensorPiece> PiecesOfPlacement(const std::string& group, const std::
   TensorPiece piece = PieceOfTensor(group, name, WholeShape(local_shape, placement), 0, values);
   piece.end = 0;
   std::vector<BoxRange> ranges = LocalRanges(placement, begin, begin + values.numel());
-  if (ranges.empty()) return {piece};  // so that the rank knows the tensor
+  if (ranges.empty()) return {piece};  // declares the tensor
   std::vector<TensorPiece> pieces;
   for (BoxRange& range : ranges) {
     piece.begin = range.begin;

@@ -1,4 +1,4 @@
-// LibTorch's tensors to a checkpoint and back, bit by bit.
+// LibTorch tensors survive a checkpoint bit by bit.
 #include "parallel/checkpoint/pieces_of_tensor.h"
 
 #include <ATen/TensorOperators.h>
@@ -86,8 +86,8 @@ TEST(PiecesOfTensor, ATemporaryLivesAsLongAsItsPiece) {
   }
 }
 
-// What rank `rank` of `ranks` has of a fused query-key-value weight of 6 rows whose columns are split: a
-// third of its columns belongs to each of the three.
+// Part of rank `rank` of `ranks` of a fused query-key-value weight with 6 rows, split by columns: each of the three has
+// a third of the columns.
 models::Placement FusedColumns(std::int64_t rank, std::int64_t ranks) {
   models::Placement placement{{6, 24}};
   for (std::int64_t third = 0; third < 3; ++third) {

@@ -1,5 +1,4 @@
-// What ranks save together, any other set of ranks reads back in any other ranges: against elements that are
-// known one by one.
+// What some ranks have saved, any other number of ranks reads back in any other ranges.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

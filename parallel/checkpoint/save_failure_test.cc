@@ -1,5 +1,4 @@
-// Whatever goes wrong on whichever rank: the same error on all of them, and the last good checkpoint as it
-// was.
+// Failures on any rank: all ranks get the same error, and the last good checkpoint is unchanged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -112,8 +111,7 @@ TEST(SaveFailure, AfterTheRenaming) {
   ExpectWhole(root, 2);
 }
 
-// A limit on the size of files on one rank is to it a disk that fills: in HDF5's own structures, and in the
-// elements.
+// A file size limit on one rank simulates a full disk: within HDF5's own structures, and within the elements.
 TEST(SaveFailure, ADiskThatFillsOnOneRank) {
   const std::string root = FreshRoot("full");
   EXPECT_TRUE(Save(root, 1).ok());
@@ -192,7 +190,7 @@ TEST(KeepLast, OlderOnesGoOthersStay) {
   EXPECT_TRUE(Save(root, 40, {.keep_last = 2}).ok());
   ExpectFolders(root, {30, 40});
   EXPECT_TRUE(fs::exists(StepFolder(root, 5)) && fs::exists(root + "/notes"));
-  // A run that went on from step 30: what it left behind of later steps is not its own to remove.
+  // A run that resumed from step 30 does not remove checkpoints of later steps.
   EXPECT_TRUE(Save(root, 35, {.keep_last = 1}).ok());
   ExpectFolders(root, {35, 40});
   EXPECT_EQ(*FindLatestCheckpoint(World(), root), StepFolder(root, 35));

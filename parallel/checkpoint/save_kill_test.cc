@@ -1,5 +1,5 @@
-// Processes that are killed while they save, at every point and at any moment, and a disk that is really
-// full: what was good before is good after, or something newer is.
+// Processes that are killed during a save, at every SavePoint and at random times, and a disk that is really full: the
+// previous checkpoint stays intact, or a newer one is complete.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -139,7 +139,7 @@ TEST(Kill, AtAnyMoment) {
   }
 }
 
-// A small file system of this process's own, where the system lets one be made.
+// A small file system that only this process sees, if the system allows it.
 bool MountSmallDisk(const std::string& folder, std::int64_t bytes) {
   fs::create_directories(folder);
   const int spaces = geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS;
@@ -155,13 +155,13 @@ void FillDisk(const std::string& folder, std::int64_t left) {
   std::ofstream(folder + "/filling") << std::string(std::max<std::int64_t>(0, free_bytes - left), 'x');
 }
 
-// 0: as it should be. Runs in a child, which may not give its file systems and limits back.
+// 0: success. Runs in a child process, because its mounts and limits cannot be undone.
 int SaveOnAFullDisk(const std::string& root, std::int64_t left) {
   if (MountSmallDisk(root, 3 * kBytes)) {
     if (!Save(root, 1, 1).ok()) return 2;
     FillDisk(root, left);
   } else {
-    // Without it a limit on the size of files stands for the end of the disk.
+    // Otherwise a file size limit simulates a full disk.
     if (!Save(root, 1, 1).ok()) return 2;
     signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{static_cast<rlim_t>(left / 2), static_cast<rlim_t>(left / 2)};
@@ -175,8 +175,7 @@ int SaveOnAFullDisk(const std::string& root, std::int64_t left) {
 }
 
 TEST(FullDisk, TheLastGoodOneStays) {
-  // Known before anything is written; found by the file's structures; found when room is taken for the
-  // values.
+  // Detected before anything is written; by HDF5's structures; and when the values are allocated.
   for (const std::int64_t left : {kBytes / 2, kBytes, kBytes + 4096, kBytes + 8192}) {
     const std::string root = FreshRoot(absl::StrCat("full_", left));
     const int status = StatusOf(Child([&] { return SaveOnAFullDisk(root, left); }));

@@ -8,8 +8,8 @@
 //     if (decision.stop) break;                       // decision.reason: "SIGTERM", ...
 //   }
 //
-// Saves every so many steps or seconds; saves and stops when a rank was asked to (SIGTERM, SIGUSR1, SIGINT: see
-// comm::SessionOptions::stop_on_signals) or when the job's time is nearly over: its end (walltime.h) less
+// Saves every N steps or seconds. Saves and stops when any rank has received a signal (SIGTERM, SIGUSR1, SIGINT: see
+// comm::SessionOptions::stop_on_signals) or when the job's time is nearly over: its end (walltime.h) minus
 // margin_seconds, the longest save so far, and the longest time between two checks.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_SAVE_POLICY_H_
 #define PLAIT_PARALLEL_CHECKPOINT_SAVE_POLICY_H_
@@ -33,10 +33,10 @@ struct SavePolicyOptions {
   double every_seconds =
       0;  // 0: not by time. Seconds between the beginnings of two saves, by rank 0's clock.
   double walltime_seconds =
-      0;  // of the job from the policy's construction; 0: what the environment says, if it does
+      0;  // time limit from the policy's construction on; 0: only the environment's, if any (walltime.h)
   double margin_seconds = 60;
-  // Ranks exchange one all-reduce of 24 bytes at steps that this divides; what needs it waits for such a
-  // step.
+  // One all-reduce of 24 bytes at every step that is a multiple of this; signals, every_seconds and the job's end are
+  // noticed only at these steps.
   std::int64_t check_every_steps = 1;
   std::function<double()> now_seconds = WallClockSeconds;
   EnvironmentLookup lookup = [](const char* name) { return std::getenv(name); };
@@ -47,20 +47,20 @@ struct SaveDecision {
   bool stop = false;  // after the save
   // "step 500", "900 s since the last save", "SIGTERM", "the job's time is nearly over"
   std::string reason = "";
-  int signal = 0;  // that asked to stop; the greatest where ranks got several
+  int signal = 0;  // the signal that asked to stop; the largest number if ranks got different ones
 };
 
 class SavePolicy {
  public:
   SavePolicy(comm::Communicator comm, SavePolicyOptions options);
 
-  // Collective: after every step, with the same `step` on all ranks, ascending. `stop_signal`, 0 for none, may
-  // differ.
+  // Collective. Call after every step, with the same ascending `step` on all ranks. `stop_signal`, 0 for none, may
+  // differ between ranks.
   SaveDecision Decide(std::int64_t step, int stop_signal);
-  // Local: a save took that long, on this rank. Of an asynchronous one: from its start to its end.
+  // Local. Tells the policy how long a save took on this rank; for an asynchronous one, from Start to completion.
   void NoteSave(double seconds);
 
-  // When the job ends, as this rank knows it.
+  // When the job ends on this rank's clock, in seconds since 1970; nullopt if no limit is known.
   std::optional<double> job_end_seconds() const { return job_end_seconds_; }
 
  private:

@@ -1,4 +1,4 @@
-// Decisions that are the same on all ranks, whatever their clocks and signals.
+// Decisions are the same on all ranks, although clocks and signals differ.
 #include "parallel/checkpoint/save_policy.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ std::string Decisions(SavePolicyOptions options, const std::vector<double>& seco
   std::string text;
   for (std::size_t step = 1; step < seconds_at_step.size(); ++step) {
     now = seconds_at_step[step];
-    // The signal reaches the last rank alone.
+    // Only the last rank gets the signal.
     const bool stop = static_cast<std::int64_t>(step) >= stop_at && stop_at >= 0;
     const SaveDecision decision = policy.Decide(static_cast<std::int64_t>(step),
                                                 stop && World().rank() == World().size() - 1 ? SIGUSR1 : 0);

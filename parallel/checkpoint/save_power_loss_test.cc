@@ -1,5 +1,5 @@
-// Saves after which the power is lost, at any point and with any part of what was not yet flushed: what was
-// promised is there with its bytes, and every folder with a whole checkpoint's name holds one.
+// Simulated power failures at any point of a save, with any part of the unsynced data lost: checkpoints whose save had
+// returned are intact, and every folder with the name of a complete checkpoint is one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

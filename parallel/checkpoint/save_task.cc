@@ -24,7 +24,7 @@ absl::Status CheckRankState(const CheckpointState& state) {
   return absl::OkStatus();
 }
 
-// A file that rank 0 does not see would be missing from the checkpoint.
+// FAILED_PRECONDITION if rank 0 does not see another rank's file: it would be missing from the checkpoint.
 absl::Status CheckVisible(const std::string& folder, const std::vector<ShardSummary>& shards) {
   for (std::size_t rank = 0; rank < shards.size(); ++rank) {
     const std::string path = absl::StrCat(folder, "/", ShardFileName(static_cast<int>(rank)));
@@ -142,7 +142,7 @@ absl::Status SaveTask::Publish(const std::vector<ShardSummary>& shards) const {
 absl::Status SaveTask::GiveUpUnless(const absl::Status& agreed) const {
   if (agreed.ok()) return agreed;
   if (comm_.rank() == 0) RemovePartialFolder(root_, layout_.step);
-  comm_.Barrier();  // no rank goes on before it is gone
+  comm_.Barrier();  // no rank returns before the folder is removed
   return agreed;
 }
 

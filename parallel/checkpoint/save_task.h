@@ -1,11 +1,11 @@
-// One save from beginning to end, in three parts, so that the slow one can go on beside training:
+// One save in three phases, of which the slow one can run in the background while training continues:
 //
 //   PLAIT_ASSIGN_OR_RETURN(SaveTask task, SaveTask::Prepare(comm, root, step, pieces, state, options));
 //   absl::Status mine = task.WriteValues(values);       // local, any thread, no HDF5, no messages
 //   absl::StatusOr<SaveReport> done = task.Commit(mine);
 //
-// Prepare and Commit are collective. Save (save.h) runs them in a row: the index is made while the disk works. AsyncSaver
-// (async_saver.h) puts the middle part on a thread, which waits for the disk (Flush), so that Commit need not.
+// Prepare and Commit are collective. SaveCheckpoint (save.h) runs all three in a row: the index is built while the
+// disk is busy. AsyncSaver (async_saver.h) runs WriteValues and Flush on a thread, so that Commit need not wait.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_SAVE_TASK_H_
 #define PLAIT_PARALLEL_CHECKPOINT_SAVE_TASK_H_
 
@@ -25,38 +25,38 @@
 
 namespace plait::parallel {
 
-// Places in a save at which it can be killed or fail; tests do both there.
+// Points of a save at which tests kill the process or inject an error.
 enum class SavePoint {
   kFolderReady,    // rank 0
   kFileLaidOut,    // every rank, in memory
   kValuesWritten,  // every rank
-  kIndexWritten,   // rank 0, as all below
+  kIndexWritten,   // this and all below: rank 0
   kPublished,
   kLatestWritten,
   kOlderRemoved,
 };
 
-// Called at each point that this rank passes; an error is as if the work before it had failed.
+// Called at each point that this rank passes; an error is handled as if the work before it had failed.
 using SaveObserver = std::function<absl::Status(SavePoint)>;
 
 class SaveTask {
  public:
-  // Collective. The same error on all ranks, and then nothing is left of the save.
+  // Collective over `comm`. On error, the same on all ranks, the partial folder is removed.
   static absl::StatusOr<SaveTask> Prepare(const comm::Communicator& comm, const std::string& root,
                                           std::int64_t step, absl::Span<const TensorPiece> pieces,
                                           const CheckpointState& state, const SaveOptions& options,
                                           SaveObserver observer = {});
 
-  // Which of the pieces given to Prepare are to be written, in this order; empty ones are not.
+  // The pieces of this rank in the order in which WriteValues expects them; empty ones are left out.
   const std::vector<LayoutPiece>& own_pieces() const { return own_; }
 
-  // `values`: the elements of each of own_pieces(), in their order. All of this rank's file is written here.
+  // Writes this rank's file. `values`: a pointer to the elements of each of own_pieces(), in the same order.
   absl::Status WriteValues(absl::Span<const void* const> values);
-  // Until the file is on the disk. Local, any thread; Commit does it where it was not done.
+  // Waits until the file is on the disk (fsync). Local, any thread. Commit calls it if nobody has.
   absl::Status Flush() { return file_.Sync(); }
 
-  // Collective; `mine` is what WriteValues, or Flush behind it, returned. The same result on all ranks. Errors as
-  // SaveCheckpoint's.
+  // Collective. `mine` is the status of this rank's WriteValues (and Flush). Returns the same result on all ranks;
+  // errors as SaveCheckpoint's.
   absl::StatusOr<SaveReport> Commit(const absl::Status& mine);
 
  private:
@@ -69,7 +69,7 @@ class SaveTask {
   std::vector<ShardSummary> GatherSummaries() const;
   absl::Status WriteIndexFile(const std::vector<ShardSummary>& shards) const;
   absl::Status Publish(const std::vector<ShardSummary>& shards) const;
-  // Collective. Removes what there is of this save where `agreed` is an error, and returns it.
+  // Collective. If `agreed` is an error, removes the partial folder. Returns `agreed`.
   absl::Status GiveUpUnless(const absl::Status& agreed) const;
 
   comm::Communicator comm_;

@@ -19,11 +19,11 @@ namespace {
 
 using data::Handle;
 
-// Bytes that the disk is told to begin with at a time.
+// Write-back is started after every so many bytes.
 constexpr std::int64_t kStartedTogether = std::int64_t{8} << 20;
 
-// A flat array whose place in the file is fixed at once and whose elements HDF5 never touches. Returns that
-// place.
+// Creates a contiguous array that is allocated immediately and whose elements HDF5 never writes. Returns its file
+// offset.
 absl::StatusOr<std::int64_t> LayOutArray(data::File& file, const std::string& name, const Handle& type,
                                          const Handle& space) {
   const data::QuietHdf5 quiet;
@@ -48,7 +48,7 @@ Handle FlatSpace(std::int64_t elements) {
 }
 
 Handle SpaceOfPiece(const Layout& layout, const LayoutPiece& piece) {
-  // A scalar is linked to as it stands here.
+  // The index links to this array (virtual_tensor.h), so it must have the tensor's shape.
   if (layout.tensors[piece.tensor].shape.empty()) return Handle(H5Screate(H5S_SCALAR));
   return FlatSpace(piece.elements());
 }
@@ -103,7 +103,8 @@ absl::StatusOr<ShardFile> ShardFile::LayOut(const std::string& path, const Layou
 absl::Status ShardFile::Write(absl::Span<const void* const> values) {
   PLAIT_CHECK(values.size() == pieces_.size()) << values.size() << " of " << pieces_.size() << " pieces";
   const std::string folder = data::FolderOf(path_);
-  // Its name need not be on the disk before it is renamed, and flushing it would wait for all that the disk has to do.
+  // Without fsync of the parent: the folder's name matters only once it is renamed, and fsync would wait for everything
+  // in the disk's queue.
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return base::DiskError(error.value(), folder, "cannot be made");
@@ -112,7 +113,7 @@ absl::Status ShardFile::Write(absl::Span<const void* const> values) {
   return WriteElements(values);
 }
 
-// The disk works on the elements while their checksums are computed.
+// The disk writes the elements while their checksums are computed.
 absl::Status ShardFile::WriteElements(absl::Span<const void* const> values) {
   std::int64_t started = 0, end = 0;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {

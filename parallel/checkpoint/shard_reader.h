@@ -1,11 +1,11 @@
-// Reads ranges of the pieces in one rank's file, every byte of them checked.
+// Reads ranges of the pieces in one rank's file and verifies their checksums.
 //
 //   PLAIT_ASSIGN_OR_RETURN(ShardReader reader, ShardReader::Open(folder, index, rank));
 //   PLAIT_RETURN_IF_ERROR(reader.Read(piece, first_element, end_element, destination));
 //
-// Only the chunks that a range touches are read. A chunk that it touches in part goes through a buffer, so
-// that its checksum can be compared, and stays there for the next range: columns of a matrix are many short
-// ranges in the same chunks. Local.
+// Only the chunks that a range touches are read. A partially touched chunk is read whole into a buffer, so that its
+// checksum can be verified, and stays there for the next range: the columns of a matrix are many short ranges in the
+// same chunks. Local.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_SHARD_READER_H_
 #define PLAIT_PARALLEL_CHECKPOINT_SHARD_READER_H_
 
@@ -24,20 +24,20 @@ namespace plait::parallel {
 
 class ShardReader {
  public:
-  // NOT_FOUND: no such file. DATA_LOSS, naming the file: cut short, not of this checkpoint, checksums
-  // damaged. `index` outlives the reader.
+  // NOT_FOUND if there is no such file; DATA_LOSS, naming the file, if it is truncated, belongs to another checkpoint,
+  // or its checksums are damaged. `index` must outlive the reader.
   static absl::StatusOr<ShardReader> Open(const std::string& folder, const CheckpointIndex& index, int rank);
 
-  // Elements [begin, end) of the box (or tensor) that index.layout.pieces[piece] is a range of, into `to`;
-  // the piece is this rank's and contains them. DATA_LOSS, naming file, tensor and elements, where a checksum
-  // differs; `to` then holds damaged numbers.
+  // Reads elements [begin, end) of the box (or tensor) of index.layout.pieces[piece] into `to`. The piece must be this
+  // rank's and contain them. DATA_LOSS, naming file, tensor and elements, if a checksum differs; `to` may then hold
+  // damaged values.
   absl::Status Read(std::size_t piece, std::int64_t begin, std::int64_t end, void* to);
 
-  // The bytes `name` of this rank's own state: NOT_FOUND, DATA_LOSS.
+  // Returns this rank's state `name`. NOT_FOUND, DATA_LOSS.
   absl::StatusOr<std::string> RankState(const std::string& name) const;
   std::vector<std::string> RankStateNames() const;
 
-  // That no bit differs outside of the arrays either: what HDF5 itself reads. DATA_LOSS.
+  // Verifies the checksum of all bytes outside the arrays: HDF5's own structures. DATA_LOSS.
   absl::Status CheckStructure() const { return file_.CheckStructure(); }
 
  private:
@@ -45,7 +45,7 @@ class ShardReader {
       : index_(&index), file_(std::move(file)) {}
 
   absl::Status ReadChecksums(int rank);
-  // Where the piece's first byte is in the file.
+  // File offset of the piece's first byte.
   absl::StatusOr<std::int64_t> PlaceOf(std::size_t piece) const;
   // Bytes [begin, end) of the chunk `chunk` of a piece.
   absl::Status ReadChunk(std::size_t piece, std::int64_t chunk, std::int64_t begin, std::int64_t end,
@@ -55,9 +55,9 @@ class ShardReader {
   const CheckpointIndex* index_;
   data::AddressedFile file_;
   std::vector<std::uint32_t> checksums_;
-  std::vector<std::int64_t> first_chunk_;  // by piece of the layout; those of other ranks are not used
-  std::vector<char> chunk_;                // the one that was last read in part
-  std::optional<std::pair<std::size_t, std::int64_t>> chunk_of_;  // its piece, and number therein
+  std::vector<std::int64_t> first_chunk_;  // by piece of the layout; entries of other ranks are unused
+  std::vector<char> chunk_;                // the last chunk that was read in part
+  std::optional<std::pair<std::size_t, std::int64_t>> chunk_of_;  // its piece, and its index in the piece
 };
 
 }  // namespace plait::parallel

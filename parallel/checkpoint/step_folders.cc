@@ -137,12 +137,12 @@ absl::Status PublishFolder(const std::string& root, std::int64_t step) {
   base::SyncFolder(partial);
   if (rename(partial.c_str(), whole.c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST) return base::DiskError(errno, partial, "cannot be renamed");
-    // Both names are taken: they change places, and the older checkpoint is the partial one then.
+    // The final name exists: exchange the two, so that the older checkpoint becomes the partial one.
     if (renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, whole.c_str(), RENAME_EXCHANGE) != 0) {
       return base::DiskError(errno, whole, "exists and cannot be replaced");
     }
   }
-  // Else the power could be lost with the older one's files removed and the names as they were.
+  // Otherwise a power failure could leave the old names, with the older checkpoint's files already removed.
   base::SyncFolder(root);
   return absl::OkStatus();
 }
@@ -160,7 +160,7 @@ void RetireOlder(const std::string& root, std::int64_t step, int keep) {
   steps.resize(surplus);
   for (const std::int64_t old : steps)
     rename(StepFolder(root, old).c_str(), PartialFolder(root, old).c_str());
-  // Before any file is removed: a job that is killed, or a loss of power, leaves nothing that looks whole.
+  // Before any file is removed, so that neither a kill nor a power failure leaves a damaged folder with a final name.
   base::SyncFolder(root);
 }
 

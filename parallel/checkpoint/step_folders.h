@@ -1,12 +1,12 @@
-// The folder that holds a run's checkpoints, and which of them count.
+// The folder that holds a run's checkpoints, and which of them are complete.
 //
 //   run/step-000001000/       complete: index.h5 and the files of all ranks
 //   run/step-000002000.partial/   being written, or left by a job that was killed; never read
 //   run/latest                text: "step-000001000"
 //
-// A checkpoint is written under the second name and renamed to the first at the end, so that a folder of the
-// first kind is complete. Local but for what takes a communicator; while ranks save, only rank 0 changes names. One job at
-// a time.
+// A checkpoint is written under the second name and renamed to the first at the end, so that a folder without
+// ".partial" is complete. Functions without a communicator are local; during a save only rank 0 renames. One job at a
+// time.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_STEP_FOLDERS_H_
 #define PLAIT_PARALLEL_CHECKPOINT_STEP_FOLDERS_H_
 
@@ -20,36 +20,35 @@
 
 namespace plait::parallel {
 
-// `root` itself where it is a checkpoint; else the newest in it whose index can be read and whose files are
-// all there: the one that `latest` names, else that of the largest step. NOT_FOUND if `root` holds none, or
-// does not exist; DATA_LOSS if it holds checkpoints of which none can be opened, saying what is wrong with
-// the newest.
+// Returns `root` itself if it is a checkpoint; else the first that Checkpoint::Open accepts: the one that `latest`
+// names, then the others from the largest step down. NOT_FOUND if `root` does not exist or has no checkpoint;
+// DATA_LOSS, with the error of the newest, if none of its checkpoints can be opened.
 absl::StatusOr<std::string> FindLatestCheckpoint(const std::string& root);
-// Collective: what rank 0 finds.
+// Collective. Returns rank 0's result on all ranks.
 absl::StatusOr<std::string> FindLatestCheckpoint(const comm::Communicator& comm, const std::string& root);
 
 // "ROOT/step-000001000" and the same with ".partial".
 std::string StepFolder(const std::string& root, std::int64_t step);
 std::string PartialFolder(const std::string& root, std::int64_t step);
 
-// Steps with a folder that has an index, ascending.
+// The steps of all complete checkpoints, ascending.
 std::vector<std::int64_t> CompleteSteps(const std::string& root);
 
-// Prepares `root` for a save: makes the folder and removes what killed jobs left in it. RESOURCE_EXHAUSTED if
-// the disk has no room for `bytes`.
+// Prepares `root` for a save: creates it and removes partial folders that killed jobs have left. RESOURCE_EXHAUSTED
+// if fewer than `bytes` are free.
 absl::Status MakeReady(const std::string& root, std::int64_t bytes);
 void RemovePartialFolder(const std::string& root, std::int64_t step);
 
-// Renames the partial folder to its final name; on the disk when it returns. Replaces an older checkpoint of
-// that step atomically, which is partial then.
+// Renames the partial folder to its final name and fsyncs `root`. An existing checkpoint of the same step is replaced
+// atomically: the two folders exchange names.
 absl::Status PublishFolder(const std::string& root, std::int64_t step);
 absl::Status WriteLatest(const std::string& root, std::int64_t step);
 
-// Complete are then the `keep` newest checkpoints up to and including `step`, and those of later steps (of
-// another run that had been resumed from an earlier one); 0: all. The others are partial, on the disk too.
+// Keeps the `keep` newest checkpoints up to and including `step`, and all of later steps (left by a run that was since
+// resumed from an earlier step); 0: keeps all. The others are renamed to ".partial", and `root` is fsynced.
 void RetireOlder(const std::string& root, std::int64_t step, int keep);
-// Collective. Removes partial folders, each rank the files of its own number: to forget a file takes as long as to fill its
-// pages. What cannot be removed is left to the next save.
+// Collective over `comm`. Removes partial folders; each rank unlinks its own files, because unlinking a large file
+// takes about as long as writing its pages. What cannot be removed is left for the next save.
 void RemovePartials(const comm::Communicator& comm, const std::string& root);
 
 }  // namespace plait::parallel

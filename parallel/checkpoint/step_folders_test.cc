@@ -1,5 +1,5 @@
-// Folders are removed in programs that link libtorch.so, too: those with CUDA. It has a std::filesystem of its
-// own, whose remove_all crashes.
+// Folders are also removed in programs that link libtorch.so (those with CUDA), which exports its own
+// std::filesystem, whose remove_all crashes.
 #include "parallel/checkpoint/step_folders.h"
 
 #include <gtest/gtest.h>

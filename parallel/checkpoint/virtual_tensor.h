@@ -1,8 +1,8 @@
-// The tensor of a checkpoint's index: whole, at its own shape, put together by HDF5 from the pieces in the
-// ranks' files (a virtual dataset), so that h5py and other programs read it like any array.
+// Adds a tensor to a checkpoint's index: whole, at its own shape, as an HDF5 virtual dataset over the pieces in the
+// ranks' files, so that h5py and other programs read it like any array.
 //
-// The sources are named relative to the index, so that the folder can be moved. A scalar, which HDF5 cannot
-// put together, is an external link to the piece that has it; a tensor of no elements is an empty array.
+// Source files are named relative to the index, so that the folder can be moved. A scalar, which cannot be a virtual
+// dataset, is an external link to the piece that has it; a tensor without elements is an empty array.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_VIRTUAL_TENSOR_H_
 #define PLAIT_PARALLEL_CHECKPOINT_VIRTUAL_TENSOR_H_
 
@@ -13,7 +13,7 @@
 
 namespace plait::parallel {
 
-// `pieces`: those of the tensor, in order.
+// `pieces`: layout.PiecesOfTensor of the tensor. Errors are HDF5's. Local.
 absl::Status AddVirtualTensor(data::File& index, const Layout& layout, const TensorSpec& tensor,
                               absl::Span<const LayoutPiece> pieces);
 

@@ -10,16 +10,15 @@
 
 namespace plait::parallel {
 
-// Value of an environment variable; null where it is not set. `std::getenv` is one.
+// Returns the value of an environment variable, or null if it is not set, as std::getenv does.
 using EnvironmentLookup = std::function<const char*(const char* name)>;
 
-// In seconds since 1970; nothing where no limit is known. The earliest of
-//   start_seconds + limit_seconds          where limit_seconds > 0 (a flag of the program)
+// In seconds since 1970; nullopt if no limit is known. The earliest of
+//   start_seconds + limit_seconds          if limit_seconds > 0 (a flag of the program)
 //   SLURM_JOB_END_TIME, COBALT_ENDTIME     seconds since 1970
-//   start_seconds + PBS_WALLTIME           seconds, counted from when the program began: the job began
-//   earlier,
-//                                          which the policy's margin must cover
-// What is no positive number is not there.
+//   start_seconds + PBS_WALLTIME           seconds, counted from the program's start; the job started earlier, and
+//                                          SavePolicyOptions::margin_seconds must cover the difference
+// Variables whose value is not a positive number are ignored.
 std::optional<double> JobEndSeconds(double start_seconds, double limit_seconds,
                                     const EnvironmentLookup& lookup);
 

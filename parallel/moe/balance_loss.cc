@@ -15,12 +15,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Sum of logsumexp^2 over the rows. By the softmax, which LibTorch computes row by row: bits of gradients
-// do not depend on the number of rows.
+// Sum of logsumexp^2 over the rows. Computed with softmax, which LibTorch computes row by row, so that the bits of
+// gradients do not depend on the number of rows.
 struct SquaredLogSumExp : torch::autograd::Function<SquaredLogSumExp> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits) {
     const at::Tensor p = at::softmax(logits, 1);
-    // Of the largest, whose probability is at least 1 / E.
+    // From the largest logit, whose probability is at least 1 / E.
     const at::Tensor z = logits.amax(1, /*keepdim=*/true) - p.amax(1, /*keepdim=*/true).log();
     context->save_for_backward({p, z});
     return z.square().sum();

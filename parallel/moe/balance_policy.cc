@@ -14,8 +14,8 @@ struct Spill {
   std::int64_t rows = 0, own = 0;
 };
 
-// The replica that takes most rows from rank `from` without giving its own rank more than `most`; of equal ones the one
-// with most rows of that rank.
+// The replica that takes the most rows from rank `from` without raising its own rank above `most`; ties: the one with
+// the most rows from its own rank.
 Spill LargestSpill(const Census& census, const RowBalance& balance, std::int64_t most, int slots, int from) {
   Spill best;
   for (int to = 0; to < census.ranks(); ++to) {
@@ -31,7 +31,7 @@ Spill LargestSpill(const Census& census, const RowBalance& balance, std::int64_t
   return best;
 }
 
-// Of the busiest rank that a slot helps.
+// LargestSpill of the busiest rank for which there is one.
 Spill NextSpill(const Census& census, const RowBalance& balance, std::int64_t most, int slots) {
   std::vector<int> order(census.ranks());
   std::iota(order.begin(), order.end(), 0);

@@ -12,7 +12,7 @@ namespace plait::moe {
 std::int64_t Capacity(const GateOptions& options, std::int64_t tokens) {
   if (options.capacity_factor == 0) return std::max<std::int64_t>(tokens, 1);
   const double all = static_cast<double>(tokens);
-  // 1.1 times 70 rows are 77, whatever the product's rounding.
+  // 1.1 times 70 rows must be 77, although the product in binary is larger.
   const double rows = options.k * all / options.experts * options.capacity_factor * (1 - 1e-12);
   return static_cast<std::int64_t>(std::max(1., std::min(all, std::ceil(rows))));
 }

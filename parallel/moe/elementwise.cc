@@ -21,12 +21,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Of kBlock numbers of float32, the last ones of a tensor with numbers behind them that nobody sees.
+// float32 elements are processed in blocks of this size; the last block of a tensor is padded.
 constexpr std::int64_t kBlock = 64;
 
 __attribute__((always_inline)) inline float ExpOfNegative(float x) {
   const float bounded = x < -87 ? -87 : x;  // exp(-87) is 1.6e-38; NaN stays
-  constexpr float kRounds = 12582912;       // 1.5 * 2^23: what is added to it loses its fraction
+  constexpr float kRounds = 12582912;       // 1.5 * 2^23: adding and subtracting it rounds to an integer
   const float shifted = bounded * 1.44269504f + kRounds, n = shifted - kRounds;
   const float r = bounded - n * 0.693359375f + n * 2.12194440e-4f;  // log(2), in two parts
   // exp(r) on |r| < log(2) / 2 (Cody and Waite; the polynomial of Moshier's Cephes).
@@ -94,7 +94,7 @@ void MapBlocks(const float* from, float* to, std::int64_t count, OfBlock functio
   });
 }
 
-// Functions and their derivatives. `kOfBlock`: of float32, faster than Value; or null.
+// Functions and their derivatives. `kOfBlock`: a faster version of Value for float32 blocks, or null.
 struct SigmoidOf {
   static constexpr OfBlock kOfBlock = nullptr;
   template <typename T>
@@ -113,7 +113,7 @@ struct SoftplusOf {
   template <typename T>
   static T Value(T x) {
     const T e = std::exp(-std::abs(x)), rounded = 1 + e;
-    // log(1 + e), three times as fast as the library's: the quotient corrects what 1 + e was rounded by.
+    // log(1 + e), three times as fast as log1p: the quotient corrects the rounding of 1 + e.
     const T tail = rounded == 1 ? e : std::log(rounded) * (e / (rounded - 1));
     return std::max(x, T(0)) + tail;
   }

@@ -1,6 +1,6 @@
-// Functions of each element whose bits do not depend on where the element is in its tensor. LibTorch's own
-// are computed by vector instructions, but those of the last few elements by other functions, so that a
-// token's experts would depend on how many tokens its rank has. Recorded by autograd. Private to gate.h.
+// Element-wise functions whose bits do not depend on the element's position in its tensor. LibTorch's vectorized
+// kernels compute the last few elements with other code, so that a token's experts would depend on how many tokens its
+// rank has. Recorded by autograd. Private to gate.h.
 #ifndef PLAIT_PARALLEL_MOE_ELEMENTWISE_H_
 #define PLAIT_PARALLEL_MOE_ELEMENTWISE_H_
 

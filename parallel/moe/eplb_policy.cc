@@ -6,7 +6,7 @@
 namespace plait::moe {
 namespace {
 
-// Copies of each expert: one more, again and again, for the one with most rows per copy.
+// Number of copies of each expert: repeatedly one more for the expert with the most rows per copy.
 std::vector<int> CountCopies(const std::vector<double>& rows, std::vector<int> copies, int ranks, int slots) {
   for (; slots > 0; --slots) {
     int most = -1;
@@ -37,7 +37,7 @@ void AddEplbReplicas(const PlannerOptions& options, const Census& census, Expert
   for (int rank = 0; rank < ranks; ++rank) {
     for (const int expert : placement.slots(rank)) loads[rank] += rows[expert] / copies[expert];
   }
-  std::vector<int> queue;  // a new copy each
+  std::vector<int> queue;  // an entry per new copy
   for (int expert = 0; expert < experts; ++expert)
     queue.insert(queue.end(), copies[expert] - present[expert], expert);
   std::stable_sort(queue.begin(), queue.end(),

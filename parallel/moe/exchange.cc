@@ -36,7 +36,7 @@ at::Tensor TensorOf(std::vector<T>& values, at::IntArrayRef shape) {
   return at::from_blob(values.data(), shape, c10::CppTypeToScalarType<T>::value);
 }
 
-// What a place is, on the way: the row's number in its message, and where it goes.
+// A place in a message: the row's index in the message, the rank and the slot.
 constexpr std::int64_t kPlaceFields = 3;
 
 std::vector<std::int32_t> Exchanged(const comm::Communicator& comm, std::vector<std::int32_t>& fields,
@@ -79,7 +79,7 @@ RowExchange::RowExchange(const ExchangeRanks& ranks, RowPlaces places, std::int6
   hops_.push_back(MakeHop(comm_, themselves, received_, received_rows_));
 }
 
-// `next`: the rank that comes next on the way to each. `places` and `rows` become those behind the hop.
+// `next`: for each destination the rank of this hop. `places` and `rows` become those after the hop.
 RowExchange::Hop RowExchange::MakeHop(const comm::Communicator& comm, const std::vector<int>& next,
                                       RowPlaces& places, std::int64_t& rows) {
   const int ranks = comm.size();
@@ -114,7 +114,7 @@ RowExchange::Hop RowExchange::MakeHop(const comm::Communicator& comm, const std:
   }
   const std::vector<std::int32_t> received = Exchanged(comm, fields, hop.sent_places, hop.received_places);
   places = {};
-  std::int64_t before = 0;  // rows of the ranks in front
+  std::int64_t before = 0;  // rows received from lower ranks
   auto field = received.begin();
   for (int rank = 0; rank < ranks; before += hop.received_rows[rank++]) {
     for (std::int64_t i = 0; i < hop.received_places[rank]; ++i, field += kPlaceFields) {

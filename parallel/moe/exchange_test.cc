@@ -1,6 +1,5 @@
-// Rows on their way: a combine is the transpose of a dispatch, rows travel once to each rank, and through relays once to each
-// node, and the bytes that comm counts are those of formulas, exactly. Nodes are given by hand. Values are integers, whose sums
-// are exact.
+// Combine is the transpose of dispatch; rows are sent once to each rank, with relays once to each node; the bytes that
+// comm counts equal the formulas exactly. Nodes are given by hand. Values are integers, whose sums are exact.
 #include "parallel/moe/exchange.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -135,8 +134,8 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-// Where rows pass: the ranks behind the first hop, and those behind the second, in the order of the route. Written from the
-// definition: rank number i of a node sends to number i (modulo their count) of each other node.
+// Routes of rows: the ranks after the first hop, and those after the second, in order. Written from the definition: the
+// i-th rank of a node sends to the i-th (modulo their number) of each other node.
 struct Route {
   explicit Route(const Case& c) : nodes(c.nodes) {
     for (std::size_t rank = 0; rank < nodes.size(); ++rank)
@@ -249,7 +248,7 @@ TEST(RowExchange, CombineIsTheTransposeOfDispatch) {
   }
 }
 
-// Several under way at once, as chunks are.
+// Several exchanges in flight at once, as with chunks.
 TEST(RowExchange, PendingOnesDoNotDisturbEachOther) {
   const Case c = Cases()[9];
   const Problem problem = MakeProblem(c);

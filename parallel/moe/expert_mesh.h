@@ -1,14 +1,15 @@
-// The mesh of experts: the data ranks seen a second time, as groups that have all experts together.
+// Expert-parallel axes: a second view of the data ranks, as groups that share the experts.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, ExpertMesh(data_mesh, /*ep=*/4));
 //
-// Data ranks are those along dp_replicate and dp_shard, into which cp is folded (parallel/context/data_mesh.h). `ep`
-// consecutive ones share a set of experts. New axes beside the others:
-//   tokens                 all data ranks: those that have a batch's tokens
-//   ep                     the ranks of a group: each has other experts
-//   ep_replicate, ep_shard ranks with the same experts, in place of dp_replicate and dp_shard: they replicate and shard them
-// Dense parameters go on as before; units of experts name ep_replicate and ep_shard. Every rank along tp and pp has groups of
-// its own.
+// Data ranks are those along dp_replicate and dp_shard, into which cp is folded (parallel/context/data_mesh.h). Each
+// group of `ep` consecutive ones has all experts. Axes that are added to the others:
+//   tokens                  all data ranks, over which a batch's tokens are distributed
+//   ep                      the ranks of a group, each with different experts
+//   ep_replicate, ep_shard  ranks with the same experts, which replicate and shard them as dp_replicate and dp_shard do
+//                           dense parameters
+// Units of experts name ep_replicate and ep_shard as their axes; dense units do not change. Each coordinate along tp
+// and pp has its own groups.
 #ifndef PLAIT_PARALLEL_MOE_EXPERT_MESH_H_
 #define PLAIT_PARALLEL_MOE_EXPERT_MESH_H_
 
@@ -17,11 +18,11 @@
 
 namespace plait::moe {
 
-// Collective. InvalidArgument, the same on all ranks, where `ep` neither divides the ranks along dp_shard nor is a multiple of
-// them that divides all data ranks.
+// Collective over the mesh. INVALID_ARGUMENT, the same on all ranks, if the mesh has neither dp_replicate nor dp_shard,
+// or if `ep` neither divides the ranks along dp_shard nor is a multiple of them that divides all data ranks.
 absl::StatusOr<comm::DeviceMesh> ExpertMesh(const comm::DeviceMesh& data_mesh, int ep);
 
-// Sizes of ep_replicate and ep_shard; errors as ExpertMesh. Local.
+// Local. Sizes of ep_replicate and ep_shard. INVALID_ARGUMENT as ExpertMesh.
 struct ExpertAxes {
   int replicate = 1, shard = 1;
 };

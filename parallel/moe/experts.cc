@@ -33,8 +33,8 @@ struct Chunk {
   }
 };
 
-// One expert after another on one thread, so that its hidden rows stay in the cache; with several, as many together as
-// give each thread some rows. All at once on other devices.
+// One expert at a time on one thread, so that its hidden rows stay in the cache; with several threads, enough experts
+// together to give each thread some rows. All at once on other devices.
 std::vector<Chunk> ChunksOf(Offsets offsets, const at::Tensor& rows) {
   constexpr std::int64_t kRowsOfThread = 256;
   const bool together = !rows.is_cpu() && !rows.is_meta();
@@ -50,7 +50,7 @@ std::vector<Chunk> ChunksOf(Offsets offsets, const at::Tensor& rows) {
   return chunks;
 }
 
-// Room for the hidden rows of the largest chunk, or for those of all, which are in `kept` then.
+// A buffer for the hidden rows of the largest chunk, or for all of them, which `kept` then refers to.
 class HiddenRoom {
  public:
   HiddenRoom(const std::vector<Chunk>& chunks, const at::Tensor& rows, std::int64_t hidden,
@@ -97,7 +97,7 @@ GroupKernels KernelsOf(const ExpertsOptions& options) {
   return options.backend == ExpertBackend::kLoop ? GroupKernels::kLoop : GroupKernels::kBest;
 }
 
-// A gated expert's activation is of the gate, and what comes in is its factor.
+// In a gated expert the activation applies to the gate, and `in` is the factor.
 rowwise::ActivationInputs ActivationOf(Activation f, const at::Tensor& in, const at::Tensor& gate) {
   return gate.defined() ? rowwise::ActivationInputs{f, gate, in} : rowwise::ActivationInputs{f, in};
 }
@@ -142,7 +142,7 @@ at::Tensor ForwardExperts(const ExpertsOptions& options, const ExpertWeights& we
       linear::MultiplyGroups(from, chunk.ExpertsOf(weight).transpose(1, 2), chunk.offsets, to,
                              {.bias = chunk.ExpertsOf(bias)}, kernels);
     };
-    // Nothing is kept: the activation is computed in place.
+    // Nothing is saved: the activation is computed in place.
     const at::Tensor in = saved != nullptr ? chunk.RowsOf(saved->in) : gated ? in_room.For(chunk) : hidden;
     const at::Tensor gate = !gated ? at::Tensor() : saved != nullptr ? chunk.RowsOf(saved->gate) : hidden;
     multiply(x, weights.in, weights.in_bias, in);
@@ -180,7 +180,7 @@ ExpertGradients BackwardExperts(const ExpertsOptions& options, const ExpertWeigh
                 gated && kept != nullptr ? &kept->gate : nullptr);
   for (const Chunk& chunk : chunks) {
     const at::Tensor of_y = chunk.RowsOf(of_out), x = chunk.RowsOf(saved.rows), of_in = room.For(chunk);
-    // The activation's gradients are written over those of its values.
+    // The activation's gradients overwrite its values.
     const at::Tensor of_gate = gated ? gate_room.For(chunk) : at::Tensor();
     const at::Tensor hidden = wanted.weights ? values_room.For(chunk) : at::Tensor();
     const rowwise::ActivationInputs activation =

@@ -68,7 +68,7 @@ at::Tensor Activated(Activation f, const at::Tensor& x) {
   return at::silu(x);
 }
 
-// Memory that is freed is full of NaN, and is what the next tensors are made in.
+// Fills freed memory with NaN, which the next tensors will reuse.
 void PoisonFreedMemory() {
   base::KeepFreedMemory();
   at::full({1 << 22}, std::numeric_limits<double>::quiet_NaN(), at::kDouble);
@@ -83,7 +83,7 @@ Results RunExperts(const ExpertsOptions& options, const Inputs& in) {
   return results;
 }
 
-// A number and how far rounding may have taken it from the exact one.
+// A value and a bound on its rounding error.
 struct Rounding {
   double u, stored, function;
 };
@@ -293,7 +293,7 @@ TEST_P(ExpertsTest, NoRowsAtAll) {
   }
 }
 
-// What is not wanted is not there, and does not change what is; nothing saved changes no value.
+// Unwanted gradients are undefined and do not change the others; without `saved` results are the same.
 TEST_P(ExpertsTest, GradientsAreComputedAsWanted) {
   const Inputs in = Draw({5, 0, 33}, 16, 24, true, true);
   const ExpertsOptions options = Options(Activation::kSilu);
@@ -454,7 +454,7 @@ TEST(ExpertThreadsTest, BitsAreTheSame) {
     };
     std::vector<int> of_loops;
     const std::vector<Named> one = run(1, &of_loops);
-    if (of_loops.empty()) continue;  // by LibTorch's products, which promise no such thing
+    if (of_loops.empty()) continue;  // LibTorch's products, which do not guarantee this
     for (const int threads : {2, 3}) {
       const std::vector<Named> several = run(threads, &of_loops);
       EXPECT_THAT(of_loops, testing::Contains(threads));

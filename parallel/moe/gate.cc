@@ -44,12 +44,12 @@ void CheckInput(const GateOptions& options, const at::Tensor& logits, const Gate
       << "gate bias: a bias is not finite";
 }
 
-// Weights of a token that sum to 1, by logarithms of scores: there is no sum that could be 0.
+// Weights of a token, normalized to sum 1, from the logarithms of scores: avoids a division by a sum of 0.
 at::Tensor NormalizedWeights(const GateOptions& options, const at::Tensor& chosen_logits) {
   return at::softmax(options.sigmoid ? -Softplus(-chosen_logits) : chosen_logits, 1);
 }
 
-// In training the second expert stays with probability 2 g_2, which is 1 where both weights are equal.
+// In training the second expert is kept with probability 2 g_2, which is 1 if both weights are equal.
 void DropSecondExperts(const GateContext& context, Routing& routing) {
   const at::Tensor uniform = dropout::UniformNumbers(
       base::DeriveSeed(context.seed, "second expert of a gate"), context.token_indices, 1);
@@ -63,7 +63,7 @@ void DropSecondExperts(const GateContext& context, Routing& routing) {
 at::Tensor FirstChoices(const Routing& routing) {
   const std::int64_t experts = routing.logits.size(1);
   const at::Tensor first = routing.experts.select(1, 0);
-  // Number 0 is for tokens without an expert.
+  // Index 0 counts tokens without an expert.
   const at::Tensor counts = at::zeros({experts + 1}, first.options());
   return counts.scatter_add(0, first + 1, at::ones_like(first)).narrow(0, 1, experts).to(at::kDouble);
 }
@@ -102,7 +102,7 @@ Routing Route(const GateOptions& options, const at::Tensor& logits, const GateCo
   const at::Tensor values = options.kind == GateKind::kBias
                                 ? routing.probabilities.detach() + context.bias.to(logits.options())
                                 : noisy.values.detach();
-  // Noisy gates ask for the next one too: it bounds those that are selected.
+  // Noisy gates also need the next one: it is the threshold of those that are selected.
   const int ranked = noisy.deviations.defined() ? std::min(options.k + 1, options.experts) : options.k;
   const at::Tensor ranking = SelectExperts(values, ranked);
   routing.experts = ranking.narrow(1, 0, options.k).contiguous();
@@ -127,7 +127,7 @@ void MoveBias(const GateOptions& options, const at::Tensor& rows_of_expert, at::
   PLAIT_CHECK(rows_of_expert.numel() == options.experts && bias.numel() == options.experts)
       << rows_of_expert.numel() << " counts and " << bias.numel() << " biases of " << options.experts
       << " experts";
-  // Whole numbers: equal loads move nothing.
+  // In integers, so that equal loads give exactly 0.
   const at::Tensor missing = rows_of_expert.sum() - rows_of_expert * options.experts;
   bias.detach().add_(missing.sign().to(bias.options()), options.bias_rate);
 }

@@ -1,4 +1,4 @@
-// Which gate a mixture of experts has, and its numbers: gate.h says what they do.
+// Options of a mixture of experts' gate; see gate.h.
 #ifndef PLAIT_PARALLEL_MOE_GATE_OPTIONS_H_
 #define PLAIT_PARALLEL_MOE_GATE_OPTIONS_H_
 
@@ -15,21 +15,22 @@ struct GateOptions {
   GateKind kind = GateKind::kTopK;
   int experts = 0;
   int k = 2;
-  // kTopK, kNoisyTopK and kBias: weights of a token sum to 1. Not with k = 1, where the weight would be the
-  // constant 1 and the router would not learn.
+  // kTopK, kNoisyTopK and kBias: weights of a token are normalized to sum 1. Ignored for k = 1, where the weight would
+  // be the constant 1 and the router would not learn.
   bool normalizes = true;
   bool sigmoid = false;          // kBias: scores are sigmoids, not a softmax
-  double balance_weight = 0.01;  // of the gate's own balance loss; kBias has none
+  double balance_weight = 0.01;  // of the gate's balance loss; kBias has none
   double z_weight = 0;           // of mean(logsumexp^2) (Zoph et al., arXiv:2202.08906, eq. 5)
-  double bias_rate = 0.001;      // kBias: of a step
-  double jitter = 0;             // kSwitch: the router's inputs times U(1 - jitter, 1 + jitter); see Jitter
-  double capacity_factor = 0;    // of Capacity; 0: no row is dropped
+  double bias_rate = 0.001;      // kBias: change per step
+  double jitter = 0;             // kSwitch: multiplies the router's input by U(1 - jitter, 1 + jitter)
+  double capacity_factor = 0;    // see Capacity; 0: no row is dropped
 };
 
-// INVALID_ARGUMENT, one line that says what was expected: k above the experts or not positive, switch with
-// another k than 1, GShard with another than 2, negative weights and rates, options of another gate.
+// INVALID_ARGUMENT, one line that says what was expected, if experts < 1, k is not in [1, experts], k is not 1 for
+// kSwitch or not 2 for kGShard, a weight, rate or the capacity factor is negative or not finite, jitter is not in
+// [0, 1), or jitter or sigmoid is set for a gate that does not have it.
 absl::Status Validate(const GateOptions& options);
-// "top-k", "noisy-top-k", "switch", "gshard", "bias"; INVALID_ARGUMENT that lists them for another text.
+// "top-k", "noisy-top-k", "switch", "gshard" or "bias"; INVALID_ARGUMENT, listing them, for another text.
 absl::StatusOr<GateKind> ParseGateKind(const std::string& text);
 const char* Name(GateKind kind);
 

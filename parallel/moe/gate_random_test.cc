@@ -1,4 +1,4 @@
-// What is random in gates, and that nothing depends on how tokens are split over ranks.
+// Randomness of gates, and independence of how tokens are split over ranks.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
@@ -47,7 +47,7 @@ struct Results {
   at::Tensor experts, weights, gradient, noise_gradient, loss;
 };
 
-// Statistics of the loss are those of `whole` where it is given.
+// Uses the loss statistics of `whole` if it is given.
 Results RouteParts(const GateCase& gate, const GateBatch& batch, const std::vector<std::int64_t>& split,
                    const GlobalLoad* whole = nullptr) {
   std::vector<GateBatch> parts;

@@ -24,7 +24,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Phases = PassTrace::Phases;
 
-// Rows of home experts, and of replicas behind them.
+// Offsets of the rows of home experts, and of those of replicas, which follow them.
 struct Parts {
   Parts(const ExpertPlacement& placement, int rank, const std::vector<std::int64_t>& offsets)
       : home(offsets.begin(), offsets.begin() + placement.home_experts(rank) + 1),
@@ -56,7 +56,7 @@ struct PassTensors {
   ExpertWeights replicas;
   std::vector<ChunkState> chunks;
 
-  // In a fixed order.
+  // All tensors in a fixed order.
   std::vector<at::Tensor*> All() {
     std::vector<at::Tensor*> all;
     for (const auto member : kMembers) all.push_back(&(replicas.*member));
@@ -78,10 +78,10 @@ struct Pass {
   std::shared_ptr<ReplicaCache> replicas;
   std::int64_t version = 0;  // of the replicas' weights
   std::vector<Chunk> chunks;
-  std::vector<at::Tensor ExpertWeights::*> members;  // that the experts have
+  std::vector<at::Tensor ExpertWeights::*> members;  // the defined ones
   std::int64_t k = 0;
   bool records = false;
-  // Of each chunk, from a backward for inputs alone until that for parameters, and the gradient that it was given.
+  // Of each chunk, kept from a backward for inputs until that for parameters, and the gradient that it was given.
   std::vector<ChunkGradients> gradients;
   at::Tensor given;
 
@@ -127,7 +127,7 @@ at::Tensor RunExperts(const Pass& pass, const ExpertWeights& home, const ExpertW
   return Joined(outputs);
 }
 
-// The messages of a chunk travel while another one is computed.
+// The communication of a chunk overlaps with the computation of another one.
 class Dispatches {
  public:
   Dispatches(const Pass& pass, const at::Tensor& rows, Phases* phases)
@@ -210,7 +210,7 @@ ExpertWeights ZerosLike(const ExpertWeights& weights) {
 
 struct Wanted {
   bool x = false, weights = false, experts = false;
-  // A backward in two parts asks for the gradients of inputs first.
+  // A backward in two parts needs the gradients of inputs first.
   bool is_first_part() const { return x && !experts; }
   bool is_second_part() const { return experts && !x && !weights; }
 };
@@ -256,7 +256,7 @@ class PassBackward {
   ExpertWeights of_home;
 
  private:
-  // The gradient of a chunk's outputs; that of its weights goes back to where they came from.
+  // The gradient of a chunk's outputs; that of its weights is sent back to the tokens' ranks.
   at::Tensor OfOutputs(std::size_t c, const at::Tensor& received) {
     const Chunk& chunk = pass_.chunks[c];
     const ChunkState& state = tensors_.chunks[c];
@@ -273,7 +273,7 @@ class PassBackward {
     return of.rows;
   }
 
-  // The gradient of the rows that the chunk's experts had. `in_parts`: of hidden rows it is kept, or is there.
+  // The gradient of the rows of the chunk's experts. `in_parts`: that of hidden rows is kept, or was kept before.
   at::Tensor ThroughExperts(std::size_t c, ChunkGradients& gradients, bool in_parts) {
     const ExpertClock clock(pass_.backward());
     const Parts parts = pass_.PartsOf(pass_.chunks[c]);
@@ -339,7 +339,7 @@ struct LayerFunction : torch::autograd::Function<LayerFunction> {
   }
 };
 
-// Experts taken in turn: what a plan of memory and traffic assumes.
+// Round-robin experts: the assumption of memory and traffic estimates.
 at::Tensor InTurn(at::IntArrayRef shape, std::int64_t experts) {
   return at::arange(shape[0] * shape[1], at::TensorOptions(at::kLong)).remainder_(experts).view(shape);
 }
@@ -366,7 +366,7 @@ at::Tensor ExpertLayer::Forward(const at::Tensor& x, const at::Tensor& experts, 
       << "a placement of " << placement.experts() << " experts on " << placement.ranks()
       << " ranks, weights of " << home.in.size(0) << "; the layer has " << options_.experts << " on "
       << ranks_.comm().size();
-  // A row's number in a message, and the sizes of products.
+  // Row indices in messages, and sizes of products, are 32-bit.
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   PLAIT_CHECK(experts.numel() <= kMost && x.size(1) <= kMost)
       << x.size(0) << " tokens for " << experts.size(1) << " experts each, " << x.size(1)

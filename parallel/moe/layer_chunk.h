@@ -1,4 +1,4 @@
-// A chunk of a rank's tokens on its way through the experts. For parallel/moe and its benchmark.
+// A chunk of a rank's tokens and its exchange. For parallel/moe and its benchmark.
 #ifndef PLAIT_PARALLEL_MOE_LAYER_CHUNK_H_
 #define PLAIT_PARALLEL_MOE_LAYER_CHUNK_H_
 
@@ -13,11 +13,11 @@
 
 namespace plait::moe {
 
-// Hands out the rows of one rank to the ranks and slots that its placement says, in their order.
+// Assigns the rows of rank `source`, in order, to the ranks and slots of the placement's shares.
 class RowSharing {
  public:
   RowSharing(const ExpertPlacement& placement, int source);
-  // Of the next row to `expert`.
+  // Rank and slot of the next row to `expert`.
   void Next(int expert, std::int32_t* rank, std::int32_t* slot);
 
  private:
@@ -32,14 +32,14 @@ class RowSharing {
 
 struct Chunk {
   std::int64_t first = 0, tokens = 0;
-  RowNumbers choices;      // of each place: token * k + choice, from the chunk's first token on
+  RowNumbers choices;      // by place: token * k + choice, tokens counted from the chunk's first
   RowExchange exchange;    // of its tokens
   RowNumbers sorted = {};  // received places, sorted by slot
-  RowNumbers rows = {};    // and the received rows that they are places of
-  std::vector<std::int64_t> offsets = {};  // of each slot's places
+  RowNumbers rows = {};    // their received rows, in the same order
+  std::vector<std::int64_t> offsets = {};  // of each slot in `sorted`; slots + 1
 };
 
-// Collective: chunks of `experts` (tokens, k) of int64 on the host, -1: none.
+// Collective over the group. `experts` (tokens, k) int64 on the host, -1: none.
 std::vector<Chunk> MakeChunks(const ExchangeRanks& ranks, const ExpertPlacement& placement,
                               const at::Tensor& experts, int chunks);
 

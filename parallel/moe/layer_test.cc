@@ -308,7 +308,7 @@ void ExpectSame(const std::vector<at::Tensor>& expected, const std::vector<at::T
     EXPECT_TRUE(expected[i].equal(actual[i])) << what << " " << i;
 }
 
-// Whatever was asked of the graph before, and with which gradient.
+// Independent of what was computed from the graph before, and with which gradient.
 TEST(ExpertLayer, BackwardOfOneGraphAgainAndInParts) {
   for (const char* placement : {"home", "random"}) {
     for (const bool two_level : {false, true}) {
@@ -416,7 +416,7 @@ ExpertWeights Trained(Case c) {
     for (const at::Tensor& p : parameters) p.mutable_grad() = at::Tensor();
     for (int k = 0; k < kMicroBatches; ++k) {
       c.replicated = k == 0 ? c.experts / 2 : c.experts;
-      // Other ranks' experts are not read.
+      // Other ranks' experts must not be read.
       const LayerPass run(c, ProblemOf(c, step, k), layer, home);
       run.y.backward(run.gradient);
     }
@@ -451,8 +451,7 @@ TEST(ExpertLayer, TrainingHasTheSameBitsOnEveryWorldPlacementAndChunking) {
   }
 }
 
-// Messages that the communicator has under way when a chunk's experts begin to compute: rows of the chunk behind it, and results of
-// those in front of it.
+// Messages in flight when a chunk's experts begin to compute: rows of the next chunk, and results of the previous ones.
 TEST(ExpertLayer, ChunksTravelWhileAnotherOneIsComputed) {
   if (World().size() == 1) return;
   constexpr int kChunks = 4;

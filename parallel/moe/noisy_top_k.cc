@@ -12,7 +12,7 @@
 namespace plait::moe {
 namespace {
 
-// Below it the noise is rounding error of float32 logits; a division by 0 would make gradients NaN.
+// Below this, noise is lost in the rounding of float32 logits; a division by 0 would make gradients NaN.
 constexpr double kLeastDeviation = 1e-6;
 
 }  // namespace
@@ -29,13 +29,13 @@ NoisyLogits AddNoise(const at::Tensor& logits, const at::Tensor& noise_logits, c
 
 at::Tensor SelectionProbabilities(const at::Tensor& logits, const NoisyLogits& noisy,
                                   const at::Tensor& ranking, int k) {
-  // Not ones: NaN in rows that are not finite.
+  // Not plain ones: NaN in rows that are not finite.
   if (ranking.size(1) == k) return noisy.values.detach() * 0 + 1;
   const at::Tensor columns = ranking.clamp_min(0);
   const at::Tensor selected =
       at::zeros_like(noisy.values.detach()).scatter_(1, columns.narrow(1, 0, k), /*value=*/1);
   const at::Tensor bounds = noisy.values.gather(1, columns.narrow(1, k - 1, 2));
-  // Exactly the one or the other.
+  // Weights 0 and 1 select one of the bounds exactly.
   const at::Tensor bound = bounds.narrow(1, 0, 1).lerp(bounds.narrow(1, 1, 1), selected);
   return NormalCdf((logits - bound) / noisy.deviations.clamp_min(kLeastDeviation));
 }

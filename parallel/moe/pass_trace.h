@@ -1,4 +1,4 @@
-// Where the time of a pass through routed experts goes, and how many rows it moves and computes: for benchmarks.
+// Times the phases of a mixture-of-experts layer and counts the rows that it moves and computes: for benchmarks.
 //
 //   PassTrace trace;
 //   const RoutedTokens routed = RouteTokens(gate, ranks, logits, context, &trace);
@@ -6,8 +6,8 @@
 //   layer.Forward(...).backward();
 //   trace.forward.experts;    // seconds
 //
-// Numbers are added up until the caller sets them to zero. Seconds are those of the host's clock on this rank: of what travels
-// while something else is done, the part that is waited for. A phase that has no clock runs no code. Local; one thread.
+// Values accumulate until the caller resets them. Seconds are wall-clock time on this rank; of communication in the
+// background only the wait counts. Without a trace no code runs. Local; one thread.
 #ifndef PLAIT_PARALLEL_MOE_PASS_TRACE_H_
 #define PLAIT_PARALLEL_MOE_PASS_TRACE_H_
 
@@ -24,19 +24,19 @@ struct PassTrace {
   struct Phases {
     double gate = 0;         // forward only: experts and weights from logits
     double census = 0;       // forward only: counts of all ranks
-    double places = 0;       // forward only: where each row goes, and what comes from other ranks
-    double replicas = 0;     // weights that are fetched; gradients that go home
-    double permutation = 0;  // rows sorted by expert, and back
+    double places = 0;       // forward only: where each row goes, and what arrives from other ranks
+    double replicas = 0;     // fetching weights; sending gradients home
+    double permutation = 0;  // sorting rows by expert, and back
     double dispatch = 0;     // to the ranks of the experts; backward: of the gradients
     double experts = 0;
     double processor =
-        0;  // of `experts`, this thread's processor time: what other ranks on its core take is not in it
+        0;  // CPU time of this thread in `experts`, without the time of other ranks on the same core
     double combine = 0;  // back to the ranks of the tokens, and their sum
   };
   Phases forward, backward;
   std::int64_t computed_rows = 0;  // by experts of this rank, in forward passes
   std::int64_t sent_rows = 0;      // to other ranks, in dispatches of forward passes: RowExchange::sent_rows
-  // Called before the experts of each chunk compute, forward or backward: which messages are under way then?
+  // Called before the experts of each chunk compute, forward or backward; tests look at the messages in flight.
   std::function<void(bool backward, std::size_t chunk)> before_experts;
 };
 
@@ -59,14 +59,14 @@ class PhaseClock {
   Clock::time_point begin_;
 };
 
-// Seconds that this thread has had a processor for.
+// CPU time of this thread, in seconds.
 inline double ProcessorSeconds() {
   timespec now = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Of experts, both times.
+// Measures `experts` and `processor`.
 class ExpertClock {
  public:
   explicit ExpertClock(PassTrace::Phases* phases)
@@ -85,7 +85,7 @@ class ExpertClock {
   double begin_;
 };
 
-// The result of `work`, timed.
+// Returns work() and adds its time to the phase.
 template <typename Work>
 auto Timed(PassTrace::Phases* phases, double PassTrace::Phases::*phase, const Work& work) {
   const PhaseClock clock(phases, phase);

@@ -1,15 +1,14 @@
-// Where experts are computed: every expert at home on one rank, hot ones on others too.
+// Where experts are computed: each expert has a home rank; hot experts may have replicas on other ranks.
 //
 //   ExpertPlacement placement(/*ranks=*/4, /*experts=*/32);          // expert e on rank e / 8
 //   placement.AddReplica(/*expert=*/5, /*rank=*/2);
 //   ShareRows(census, Sharing::kEqual, placement);                    // which rows go to which of them (row_balance.h)
 //   for (const RowShare& share : placement.shares(source, expert)) ...
 //
-// Logical experts are the model: routing, gradients, optimizer states and checkpoints know them alone. A rank's
-// slots are its home experts, in order, then its replicas, in order: read-only
-// copies of weights, whose gradients go to the home rank. Which ranks compute an expert changes no result but by
-// the rounding of sums. Local; plain data, the same on all ranks of the expert-parallel group, because all make it
-// from the same census.
+// Routing, gradients, optimizer states and checkpoints refer to logical experts only. A rank's slots are its home
+// experts, in order, then its replicas, in the order of AddReplica: read-only copies of weights, whose gradients are
+// sent to the home rank. Which ranks compute an expert changes results only by the rounding of sums. Local; plain data,
+// the same on all ranks of the expert-parallel group, because all compute it from the same census.
 #ifndef PLAIT_PARALLEL_MOE_PLACEMENT_H_
 #define PLAIT_PARALLEL_MOE_PLACEMENT_H_
 
@@ -20,7 +19,7 @@
 
 namespace plait::moe {
 
-// How many rows each rank sends to each expert: the only thing that plans are made of.
+// How many rows each rank sends to each expert: the only input of planners besides their options.
 class Census {
  public:
   Census(int ranks, int experts) : ranks_(ranks), experts_(experts), rows_(std::size_t(ranks) * experts) {}
@@ -39,7 +38,7 @@ class Census {
   std::vector<std::int64_t> rows_;
 };
 
-// Of the rows that one rank sends to one expert, in their order: the next `rows` go to this slot.
+// Of the rows that one rank sends to one expert, in order, the next `rows` go to this slot.
 struct RowShare {
   int rank = 0;
   int slot = 0;
@@ -50,8 +49,7 @@ struct RowShare {
 
 class ExpertPlacement {
  public:
-  // Home ranks alone, as many consecutive experts on each as can be: rank r has those from experts r / ranks on, to
-  // experts (r + 1) / ranks. All rows go home.
+  // Only homes: rank r has the experts [experts * r / ranks, experts * (r + 1) / ranks). All rows go home.
   ExpertPlacement(int ranks, int experts);
 
   int ranks() const { return static_cast<int>(slots_.size()); }
@@ -64,14 +62,14 @@ class ExpertPlacement {
   int replicas(int rank) const { return static_cast<int>(slots_[rank].size()) - home_experts(rank); }
   int SlotOf(int expert, int rank) const;  // -1: the rank does not have it
 
-  // A rank that has the expert already is a programming error. The rank's slots of others stay.
+  // Appends a slot to `rank`, which must not have the expert yet.
   void AddReplica(int expert, int rank);
 
-  // Where the rows of `source` to `expert` go, in their order; the counts are the census's. Empty: all go home.
+  // Where the rows of `source` to `expert` go, in order. Empty: all go home.
   absl::Span<const RowShare> shares(int source, int expert) const;
-  // Each of at least one row, to a slot that has the expert; another is a programming error.
+  // Each share must have at least one row, and a slot of that expert.
   void SetShares(int source, int expert, std::vector<RowShare> shares);
-  // Rows that a rank computes, by slot. Shares of another census are a programming error.
+  // Rows that a rank computes, by slot. `census` must be the one of the shares.
   std::vector<std::int64_t> RowsOfSlots(int rank, const Census& census) const;
 
   friend bool operator==(const ExpertPlacement&, const ExpertPlacement&);

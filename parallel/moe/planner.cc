@@ -57,7 +57,7 @@ absl::Status Validate(const PlannerOptions& options) {
   return options.policy == PlacementPolicy::kShadow ? Validate(options.cost) : absl::OkStatus();
 }
 
-// `shadow` takes only replicas that pay, and those pay by the rows that they keep local.
+// `shadow` adds only replicas that pay off, and they do so by the rows that they keep local.
 Sharing SharingOf(PlacementPolicy policy) {
   return policy == PlacementPolicy::kShadow ? Sharing::kLocalFirst : Sharing::kEqual;
 }

@@ -1,18 +1,19 @@
-// Placement planners: which experts get replicas on which ranks, from a census.
+// Placement planners: decide from a census which experts get replicas on which ranks.
 //
 //   const PlannerOptions options = {.policy = PlacementPolicy::kShadow, .replica_slots = 6, .cost = cost};
 //   const ExpertPlacement placement = PlanPlacement(options, census);
 //
 //   home      no replicas
-//   shadow    those that pay by the cost model: each of them lowers the predicted time (the idea of He et al.,
-//             "FasterMoE", PPoPP 2022, section 4.1, for single ranks, with gradients and micro-batches counted)
-//   eplb      all slots: the expert with most rows per copy gets one more, then copies are packed, largest first, on the
-//             ranks with fewest rows (DeepSeek-V3, arXiv:2412.19437, section 3.4; homes stay, their rows count)
-//   balanced  no rank computes more than total / ranks rows, rounded up, through as few replicas as a greedy finds and
-//             the slots allow
+//   shadow    those that pay off by the cost model: each of them reduces the predicted time (the idea of He et al.,
+//             "FasterMoE", PPoPP 2022, section 4.1, for single ranks, and with gradients and micro-batches included)
+//   eplb      fills all slots: the expert with the most rows per copy gets one more, again and again; then copies are
+//             packed, largest first, on the ranks with the fewest rows (DeepSeek-V3, arXiv:2412.19437, section 3.4, but
+//             homes do not move)
+//   balanced  adds replicas greedily until no rank computes more than ceil(total / ranks) rows, or (1 +
+//             overload_tolerance) times the mean, or the slots are used up
 //
-// Homes never move: parameters stay where they are, and only replicas are placed. Rows are shared by row_balance.h:
-// kLocalFirst for `shadow`, else kEqual. Deterministic: ranks that call it with the same arguments get the same plan.
+// Homes never move: parameters stay where they are, and only replicas are placed. Rows are distributed by
+// row_balance.h: kLocalFirst for `shadow`, else kEqual. Deterministic: the same arguments give the same plan.
 // On 4 ranks with 256 experts `shadow` takes 0.1 ms, on 8 ranks 1 ms; its time grows with the cube of the ranks. The
 // others take 0.02 ms to 0.1 ms. Local.
 #ifndef PLAIT_PARALLEL_MOE_PLANNER_H_
@@ -31,26 +32,27 @@ enum class PlacementPolicy { kHome, kShadow, kEplb, kBalanced };
 
 struct PlannerOptions {
   PlacementPolicy policy = PlacementPolicy::kHome;
-  int replica_slots = 0;          // most replicas on a rank
+  int replica_slots = 0;          // maximum number of replicas per rank
   MoeCostModel cost = {};         // shadow
-  double overload_tolerance = 0;  // balanced: a rank may have 1 + this times the mean
+  double overload_tolerance = 0;  // balanced: a rank may compute (1 + this) times the mean
 };
 
-// INVALID_ARGUMENT, one line: negative slots or tolerance, a cost model that `shadow` cannot use.
+// INVALID_ARGUMENT, one line, for negative slots or tolerance and, for `shadow`, an invalid cost model.
 absl::Status Validate(const PlannerOptions& options);
-// "home", "shadow", "eplb", "balanced"; INVALID_ARGUMENT that lists them for another text.
+// "home", "shadow", "eplb" or "balanced"; INVALID_ARGUMENT, listing them, for another text.
 absl::Status ParsePlacementPolicy(const std::string& text, PlacementPolicy* policy);
 const char* Name(PlacementPolicy policy);
 
-// How a policy's placements share rows: for a placement that is used with a later census (ShareRows).
+// How a policy's placements distribute rows; for ShareRows, if a placement is used with a later census.
 Sharing SharingOf(PlacementPolicy policy);
 
-// With the shares of all rows. `previous`, of the micro-batch before in the same step: its replicas have their weights, so that they
-// stay, in the same slots; null: none.
+// The result has the shares of all rows. `previous`: the placement of an earlier micro-batch of the same step, whose
+// replicas are kept in the same slots because their weights are already there; null: none. Invalid options are a
+// programming error.
 ExpertPlacement PlanPlacement(const PlannerOptions& options, const Census& census,
                               const ExpertPlacement* previous = nullptr);
 
-// Every replica slot taken, by the experts that follow the rank's own; rows at home. What a memory plan assumes.
+// All replica slots are used, by the experts that follow the rank's own; all rows go home. For memory estimates.
 ExpertPlacement FullPlacement(const PlannerOptions& options, int ranks, int experts);
 
 }  // namespace plait::moe

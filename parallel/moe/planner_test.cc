@@ -281,7 +281,7 @@ TEST(EplbTest, PackingCountsWhatIsPacked) {
                           std::pair(2, 2), std::pair(0, 3), std::pair(2, 3)));
 }
 
-// Replicas that nobody needs do no harm.
+// Unneeded replicas do no harm.
 TEST(EplbTest, BalancedRanksStaySo) {
   const Census census(2, 4, {30, 10, 10, 30, 10, 30, 30, 10});
   EXPECT_EQ(MostRows(census, PlanPlacement({.policy = PlacementPolicy::kEplb, .replica_slots = 1}, census)),
@@ -367,7 +367,7 @@ TEST(PlannerTest, AllPoliciesKeepTheirPromises) {
   }
 }
 
-// The replicas of the micro-batch before stay, and shares are those of the new census.
+// The replicas of the previous micro-batch stay, and shares are those of the new census.
 TEST(PlannerTest, PreviousReplicasStay) {
   for (const PlacementPolicy policy : kPolicies) {
     for (std::uint64_t seed = 0; seed < 30; ++seed) {

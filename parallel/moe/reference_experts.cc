@@ -22,7 +22,7 @@ at::Tensor Activated(Activation f, const at::Tensor& x) {
   return at::gelu(x, f == Activation::kGelu ? "none" : "tanh");
 }
 
-// unbind: a select for each expert would make a gradient of all experts' size for each.
+// unbind: the backward of a select per expert would allocate a gradient of the size of all experts for each.
 std::vector<at::Tensor> ByExpert(const at::Tensor& weights, std::size_t experts) {
   return weights.defined() ? weights.unbind(0) : std::vector<at::Tensor>(experts);
 }

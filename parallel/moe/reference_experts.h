@@ -1,4 +1,4 @@
-// The reference backend of experts.h: LibTorch's operators expert by expert, gradients by its autograd. Private to
+// The reference backend of experts.h: LibTorch's operators, one expert at a time, and its autograd. Private to
 // experts.cc.
 #ifndef PLAIT_PARALLEL_MOE_REFERENCE_EXPERTS_H_
 #define PLAIT_PARALLEL_MOE_REFERENCE_EXPERTS_H_

@@ -18,7 +18,7 @@ struct Transfer {
   std::vector<std::int64_t> sent, received;  // by rank
 };
 
-// Of the slots that `held` does not have.
+// The transfer for the slots that `held` does not have.
 Transfer TransferOf(const ExpertPlacement& placement, const ExpertPlacement& held, int rank) {
   const auto slots_of = [&](int r) { return placement.slots(r).subspan(held.slots(r).size()); };
   Transfer transfer;
@@ -44,7 +44,7 @@ ExpertPlacement HomesOf(const ExpertPlacement& placement) {
 
 at::Tensor Flat(const at::Tensor& experts) { return experts.flatten(1); }
 
-// Numbers of each expert as their bytes: an optimizer step changes some of them, unless the expert had no gradient.
+// Some weights of each expert, as bytes: an optimizer step changes some of them, unless the expert had no gradient.
 at::Tensor SamplesOf(const ExpertWeights& home) {
   constexpr std::int64_t kSamples = 64;  // of a parameter
   std::vector<at::Tensor> samples;
@@ -135,7 +135,7 @@ ExpertWeights ReplicaCache::WaitForFetch() {
   work_.clear();
   ForEachTensor(fetched_, replicas_, [this](const at::Tensor& fetched, at::Tensor& all) {
     const at::Tensor in_slots = GatherRows(Flat(fetched), arrived_).view(fetched.sizes());
-    // Graphs of micro-batches before keep theirs.
+    // A new tensor: graphs of earlier micro-batches keep theirs.
     all = all.defined() ? at::cat({all, in_slots}) : in_slots;
   });
   fetched_ = {};

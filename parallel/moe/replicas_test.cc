@@ -1,5 +1,5 @@
-// Replicas: each expert's weights travel once to each rank in a step, in as many micro-batches as it has, and none is used
-// after its step. Values are integers, whose sums are exact.
+// Each expert's weights are sent once to each replica per step, whatever the number of micro-batches, and no replica is
+// used after its step. Values are integers, whose sums are exact.
 #include "parallel/moe/replicas.h"
 
 #include <ATen/core/grad_mode.h>
@@ -138,7 +138,7 @@ TEST(ReplicaBytes, OfOneMicroBatch) {
   }
 }
 
-// A fetch has what those before did not; the step after has new weights.
+// A fetch brings only what earlier ones did not; the next step has new weights.
 TEST(ReplicaBytes, OfAStepOfSeveralMicroBatches) {
   constexpr int kSome = 5;
   Cache cache;
@@ -151,7 +151,7 @@ TEST(ReplicaBytes, OfAStepOfSeveralMicroBatches) {
     EXPECT_EQ(cache.SentForFetch(Placement(), home), CountedIn(0, kSome).sent * kExpertBytes);
     cache.ExpectWeights(Placement(), step);
     EXPECT_EQ(before.out.size(0), CountedIn(kSome, kExperts).brought);
-    // Evaluation has no replicas, and takes none away.
+    // Evaluation uses no replicas, and does not drop any.
     EXPECT_EQ(cache.SentForFetch(ExpertPlacement(World().size(), kExperts), HomeWeights(7)), 0);
     EXPECT_FALSE(cache.weights.in.defined());
     EXPECT_EQ(cache.SentForFetch(Placement(), home), 0);
@@ -162,7 +162,7 @@ TEST(ReplicaBytes, OfAStepOfSeveralMicroBatches) {
   EXPECT_EQ(cache.cache.version(), 3);
 }
 
-// Weights that are stepped in place, without EndStep. Before any message: the other ranks are not asked.
+// Weights that were updated in place, without EndStep. Detected before any communication.
 TEST(StaleReplicas, AreNotUsedWhereWeightsHaveChanged) {
   Cache cache;
   cache.cache.EndStep();

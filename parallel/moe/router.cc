@@ -31,7 +31,7 @@ Counts CountRows(const at::Tensor& experts, int count, bool meta) {
   return rows;
 }
 
-// What every rank has: (ranks, numbers).
+// All-gather of `mine`: (ranks, counts).
 Counts Gathered(const comm::Communicator& comm, const Counts& mine) {
   Counts all(mine.size() * comm.size());
   comm.AllGather(comm::ConstBufferOf(absl::MakeConstSpan(mine)), comm::BufferOf(absl::MakeSpan(all)));
@@ -44,7 +44,7 @@ at::Tensor TensorOf(const std::vector<std::int64_t>& values) {
   return tensor;
 }
 
-// Where only `capacity` rows of an expert, in the order of ranks, are kept.
+// Limits a rank's rows to an expert to what is left of `capacity` after `kept_before` rows of lower ranks.
 void LimitRows(std::int64_t capacity, std::int64_t kept_before, std::int32_t& rows) {
   rows = static_cast<std::int32_t>(
       std::clamp<std::int64_t>(capacity - kept_before, 0, static_cast<std::int64_t>(rows)));

@@ -57,7 +57,7 @@ std::int64_t RowBalance::RowsToMove(int expert, int from, Movable which) const {
   return which == Movable::kAny ? rows(from, expert) : RemoteRows(from, expert);
 }
 
-// The rank takes its own rows from those that are local nowhere; there are enough, since nobody else can keep them.
+// The rank takes its own rows from those that are local nowhere; there are enough, since they can be local only there.
 void RowBalance::Insert(int expert, int rank) {
   auto copies =
       std::find_if(copies_.begin(), copies_.end(), [&](const Copies& c) { return c.expert == expert; });
@@ -77,7 +77,7 @@ void RowBalance::Transfer(int expert, int from, int to, std::int64_t rows) {
   for (const auto& [rank, change] : {std::pair(from, -rows), std::pair(to, rows)}) {
     const std::int64_t before = local(rank);
     rows_[Index(rank, expert)] += change;
-    const std::int64_t kept = local(rank) - before;  // more rows that do not leave
+    const std::int64_t kept = local(rank) - before;  // additional rows that stay local
     loads_[rank].rows += change;
     loads_[rank].sent_rows -= kept;
     loads_[rank].received_rows += change - kept;
@@ -104,9 +104,9 @@ void RowBalance::SetCapacities(Movable which) {
   }
 }
 
-// Finds the ranks with the largest difference of rows that a path of copies connects, and levels them. Loads that no such
-// step improves are the optimum: ranks and experts are a flow network with convex costs, where each improving cycle is
-// such a path.
+// Finds the two ranks with the largest difference in rows that are connected by a path of copies, and balances them.
+// Loads that no such step improves are optimal: ranks and experts form a flow network with convex costs, in which each
+// improving cycle is such a path.
 bool RowBalance::Improve(Movable which) {
   const int ranks = static_cast<int>(loads_.size());
   SetCapacities(which);
@@ -156,7 +156,7 @@ void RowBalance::Move(int from, int to, std::int64_t rows, Movable which) {
 
 namespace {
 
-// Each rank's own rows first; what is left of sources fills what is left of ranks, both in order.
+// Each rank's own rows first; then the remaining rows fill the remaining capacity, both in the order of ranks.
 void ShareExpert(const Census& census, const RowBalance& balance, int expert, ExpertPlacement& placement) {
   const int ranks = census.ranks();
   std::vector<std::vector<RowShare>> shares(ranks);

@@ -1,8 +1,9 @@
-// Which rows go to which of an expert's copies, so that ranks compute as equal numbers as the placement allows.
+// Distributes each expert's rows over its copies, so that the ranks' loads are as equal as the placement allows.
 //
 //   ShareRows(census, Sharing::kLocalFirst, placement);    // placement.shares(source, expert)
 //
-// A placement may be older than the census: its replicas stay, its shares are made again. Local, deterministic.
+// The placement may have been made from an earlier census: its replicas stay, its shares are recomputed. Local,
+// deterministic.
 #ifndef PLAIT_PARALLEL_MOE_ROW_BALANCE_H_
 #define PLAIT_PARALLEL_MOE_ROW_BALANCE_H_
 
@@ -16,11 +17,11 @@
 namespace plait::moe {
 
 enum class Sharing {
-  kLocalFirst,  // rows stay on their rank where it has the expert; the others fill the ranks that have least
-  kEqual,  // no rank can get fewer rows but for another that has as many; local rows where that leaves a choice
+  kLocalFirst,  // rows stay on their rank if it has the expert; the others go to the least loaded ranks
+  kEqual,       // optimal: moving rows cannot make loads more equal; then as many local rows as possible
 };
 
-// Rows of each expert on each rank while replicas are added: what planners search with.
+// Rows of each expert on each rank, updated as replicas are added; for planners.
 class RowBalance {
  public:
   // `census` must outlive this.
@@ -29,13 +30,13 @@ class RowBalance {
   void AddReplica(int expert, int rank);
 
   bool Has(int rank, int expert) const { return has_[Index(rank, expert)] != 0; }
-  // Of `expert`, computed on `rank`.
+  // Rows of `expert` that `rank` computes.
   std::int64_t rows(int rank, int expert) const { return rows_[Index(rank, expert)]; }
   // Those of them that come from other ranks.
   std::int64_t RemoteRows(int rank, int expert) const;
-  // That computes most of these.
+  // The rank that computes the most remote rows of `expert`.
   int RankOfMostRemoteRows(int expert) const;
-  // By rank, as LoadOfRanks.
+  // By rank, equal to LoadOfRanks.
   const std::vector<RankLoad>& loads() const { return loads_; }
   int home_rank(int expert) const { return home_ranks_[expert]; }
 
@@ -44,7 +45,7 @@ class RowBalance {
     int expert;
     std::vector<int> ranks;  // home first
   };
-  enum class Movable { kRemote, kAny };  // rows that may go from a rank to another
+  enum class Movable { kRemote, kAny };  // which rows may move from a rank to another
 
   std::size_t Index(int rank, int expert) const { return std::size_t(rank) * census_->experts() + expert; }
   std::int64_t RowsToMove(int expert, int from, Movable which) const;
@@ -63,11 +64,11 @@ class RowBalance {
   std::vector<char> has_;           // (ranks, experts)
   std::vector<Copies> copies_;      // of experts that have replicas
   std::vector<RankLoad> loads_;
-  std::vector<std::int64_t> capacities_;  // (ranks, ranks): rows that may go from one to the other
-  std::vector<int> next_;                 // by rank: the next on the path to the rank with least rows
+  std::vector<std::int64_t> capacities_;  // (ranks, ranks): rows that may move from one to the other
+  std::vector<int> next_;                 // by rank: the next on the path to the rank with the fewest rows
 };
 
-// Sets the shares of all rows of the census.
+// Sets placement's shares for all rows of the census.
 void ShareRows(const Census& census, Sharing sharing, ExpertPlacement& placement);
 
 }  // namespace plait::moe

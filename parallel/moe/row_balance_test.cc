@@ -177,7 +177,7 @@ TEST(ShareRowsTest, EqualKeepsLocalRowsWhereThatIsEqualEnough) {
   EXPECT_GE(compared, 10);
 }
 
-// Replicas that come one at a time lead to loads that are as equal.
+// Adding replicas one at a time leads to equally balanced loads.
 TEST(RowBalanceTest, OneReplicaAtATime) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const int ranks = 2 + static_cast<int>(seed % 4), experts = 9;

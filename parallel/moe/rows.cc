@@ -26,11 +26,11 @@ at::Tensor IndexOn(const at::Tensor& like, const RowNumbers& index) {
   return host.to(like.device(), at::kLong, /*non_blocking=*/false, /*copy=*/true);
 }
 
-// Sums of half precision are made in float32.
+// Half-precision sums are accumulated in float32.
 template <typename T>
 using SumType = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// For each of `count` rows, which i add to it, in ascending order.
+// For each of `count` rows the indices i that are added to it, ascending.
 struct Addends {
   Addends(const RowNumbers& index, std::int64_t count) : first(count + 1), of_row(index.size()) {
     for (const std::int64_t row : index) ++first[row + 1];
@@ -88,7 +88,7 @@ void BackwardOnHost(const at::Tensor& gradient, const RowNumbers& index, const a
   });
 }
 
-// By the kernels of this processor, where it has them for T and scales are float32.
+// Uses this CPU's vector kernels if there are any for T and scales are float32.
 template <typename T>
 const auto* KernelsFor(const at::Tensor& scale) {
   using Number = std::conditional_t<std::is_same_v<T, at::BFloat16>, rowwise::BFloat16, float>;

@@ -1,10 +1,10 @@
-// Copies and sums of rows by number: what moves tokens to experts and back.
+// Gather and scatter-add of rows by index, to sort tokens by expert and back.
 //
 //   at::Tensor sorted = GatherRows(rows, index);                     // row i is rows[index[i]]
 //   at::Tensor back = SumRows(sorted, index, rows.size(0));          // its transpose
 //
-// Numbers are on the host. Sums are made in the order of i, in float32 for half precision, and rounded once: the same bits
-// every time. Tensors on the meta device have shapes only. Not recorded by autograd. Local.
+// Indices are on the host. Sums are computed in the order of i, for half precision in float32, and rounded once:
+// deterministic. On the meta device results have only shapes. Not recorded by autograd. Local.
 #ifndef PLAIT_PARALLEL_MOE_ROWS_H_
 #define PLAIT_PARALLEL_MOE_ROWS_H_
 
@@ -20,8 +20,8 @@ using RowNumbers = std::vector<std::int64_t>;
 // rows (n, width) -> (index.size(), width).
 at::Tensor GatherRows(const at::Tensor& rows, const RowNumbers& index);
 
-// (count, width): to row index[i] is added scale[i] * rows[i]; rows that nothing is added to are zero. `scale`
-// (index.size()) of any floating type, or undefined: 1.
+// rows (index.size(), width) -> (count, width): row index[i] is the sum of scale[i] * rows[i], zero if there are none.
+// `scale` (index.size()) of any floating-point type; undefined: 1.
 at::Tensor SumRows(const at::Tensor& rows, const RowNumbers& index, std::int64_t count,
                    const at::Tensor& scale = {});
 

@@ -48,7 +48,7 @@ void ExpectNear(const at::Tensor& expected, const at::Tensor& actual, double tol
   EXPECT_LE((expected - actual.to(at::kDouble)).abs().max().item<double>(), tolerance);
 }
 
-// Fills memory that the next allocations get.
+// Fills memory that the next allocations will reuse.
 void PoisonFreedMemory(std::int64_t numbers) {
   at::empty({numbers}, at::kDouble).fill_(std::numeric_limits<double>::quiet_NaN());
 }

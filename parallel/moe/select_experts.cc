@@ -17,8 +17,7 @@
 namespace plait::moe {
 namespace {
 
-// Inserts column e behind all that are at least as large: `columns` and `values` have `count` entries and
-// room for k.
+// Inserts column e after all that are at least as large. `columns` and `values` have `count` entries and capacity k.
 template <typename T>
 inline void Insert(T value, std::int64_t e, int count, int k, T* values, std::int64_t* columns) {
   int place = count < k ? count : k - 1;

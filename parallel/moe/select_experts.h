@@ -8,12 +8,12 @@
 
 namespace plait::moe {
 
-// Columns of the k largest values of each row, the largest first, of equal values the lower column first.
-// (rows, k) of int64. Rows that begin with NaN have -1. `values` (rows, columns), without a gradient.
+// The columns of the k largest values of each row, largest first; ties: the lower column first. `values` (rows,
+// columns), without a gradient -> (rows, k) int64; -1 for rows that begin with NaN.
 at::Tensor SelectExperts(const at::Tensor& values, int k);
 
-// Rows with a value that is not finite: a column (rows, 1) that is NaN for them and 1 for the others, and
-// their number; undefined where there is none.
+// Rows with a non-finite value: `mark` (rows, 1) is NaN for them and 1 for the others, undefined if there are none;
+// `rows` is their number.
 struct NotFinite {
   at::Tensor mark = {};
   std::int64_t rows = 0;
@@ -21,7 +21,7 @@ struct NotFinite {
 NotFinite FindNotFinite(const at::Tensor& values);
 
 namespace internal {
-// The same by LibTorch's operators, on any device.
+// The same with LibTorch's operators, on any device.
 at::Tensor SelectByOperators(const at::Tensor& values, int k);
 NotFinite FindByOperators(const at::Tensor& values);
 }  // namespace internal

@@ -22,8 +22,8 @@ ExpertPlacement With(const ExpertPlacement& placement, const std::vector<Replica
   return result;
 }
 
-// Chooses replicas one at a time. The time of a step is that of the busiest rank, which one replica of several that are
-// needed may not change; so what it lowers here is the 4-norm over the ranks.
+// Chooses replicas one at a time. The time of a step is that of the busiest rank, which a single replica may not reduce
+// when several are needed; so the objective here is the 4-norm over the ranks.
 class Candidates {
  public:
   Candidates(const PlannerOptions& options, const Census& census)
@@ -41,7 +41,7 @@ class Candidates {
     experts_.resize(std::min(experts_.size(), std::size_t(2) * slots_ * census.ranks()));
   }
 
-  // expert -1: nothing would lower it.
+  // expert -1: no replica would reduce it.
   Replica Best(const RowBalance& balance) const {
     Powers now;
     for (const RankLoad& load : balance.loads()) now.Add(load, 1);
@@ -83,8 +83,8 @@ class Candidates {
            row_exchange_ * std::sqrt(std::sqrt(std::max(powers.moved, 0.0)));
   }
 
-  // What the replica changes on its rank and on the one that it takes rows from; others are taken as they are. Returns the
-  // replicas that the busiest rank sends or receives.
+  // The effect of a replica on its rank and on the rank that it takes rows from; others are assumed not to change.
+  // Returns the number of replicas that the busiest rank sends or receives.
   int Change(const RowBalance& balance, int expert, int from, int rank, Powers& powers) const {
     RankLoad there = balance.loads()[from], here = balance.loads()[rank];
     powers.Add(there, -1);
@@ -106,10 +106,10 @@ class Candidates {
   const Census& census_;
   int slots_;
   double row_compute_, row_exchange_, price_;  // seconds
-  std::vector<int> experts_;                   // those with most rows, more than there are slots
+  std::vector<int> experts_;                   // those with the most rows, at most twice as many as all slots
 };
 
-// Replicas that pay together, most useful first.
+// Replicas that pay off together, most useful first.
 std::vector<Replica> Grow(const PlannerOptions& options, const Census& census,
                           const ExpertPlacement& placement) {
   const Candidates candidates(options, census);
@@ -129,7 +129,7 @@ std::vector<Replica> Grow(const PlannerOptions& options, const Census& census,
 
 }  // namespace
 
-// What Grow found, without those that do not lower the time given the others, last ones first.
+// Removes from Grow's replicas those that do not reduce the time given the others, last ones first.
 void AddShadows(const PlannerOptions& options, const Census& census, ExpertPlacement& placement) {
   const auto seconds_of = [&](const std::vector<Replica>& replicas) {
     return PredictTotal(options.cost, RowBalance(census, With(placement, replicas), Sharing::kLocalFirst));

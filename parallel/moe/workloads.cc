@@ -32,7 +32,7 @@ bool GoesInTurn(const WorkloadOptions& options, std::int64_t step) {
          (options.workload == Workload::kBurst && !IsBurst(step));
 }
 
-// `hot` have hot_share together, the others the rest; uniform where there are no others.
+// `hot` experts share hot_share equally, the others the rest; uniform if there are no others.
 std::vector<double> HotWeights(const WorkloadOptions& options, absl::Span<const int> hot) {
   const auto cold = options.experts - static_cast<int>(hot.size());
   if (cold == 0) return std::vector<double>(options.experts, 1.0);
@@ -66,7 +66,7 @@ std::vector<double> ZeroLoadWeights(const WorkloadOptions& options) {
   return weights;
 }
 
-// How likely each expert is as a first choice, up to a factor.
+// Unnormalized probabilities of each expert as a first choice.
 std::vector<double> Weights(const WorkloadOptions& options, std::int64_t step) {
   switch (options.workload) {
     case Workload::kHotRank:
@@ -84,7 +84,7 @@ std::vector<double> Weights(const WorkloadOptions& options, std::int64_t step) {
   }
 }
 
-// k experts without replacement; `weights` are as they were afterwards.
+// Draws k experts without replacement; `weights` are restored afterwards.
 void Draw(base::RandomStream& stream, std::vector<double>& weights, absl::Span<std::int64_t> ids) {
   std::vector<double> taken(ids.size());
   for (std::size_t j = 0; j < ids.size(); ++j) {
@@ -96,7 +96,7 @@ void Draw(base::RandomStream& stream, std::vector<double>& weights, absl::Span<s
       left -= weights[e];
       if (left < 0) expert = e;
     }
-    if (expert < 0) expert = last;  // rounding of the sum
+    if (expert < 0) expert = last;  // by rounding of the sum
     ids[j] = expert;
     taken[j] = std::exchange(weights[expert], 0);
   }

@@ -1,4 +1,4 @@
-// Routing as benchmarks need it: expert ids of made-up tokens, balanced or skewed in eight ways.
+// Synthetic routing for benchmarks: expert ids of tokens, in eight balanced or skewed distributions.
 //
 //   const WorkloadOptions options = {.workload = Workload::kSpread, .seed = 1, .experts = 32, .ranks = 4, .k = 2};
 //   const std::int64_t first = FirstToken(options, /*tokens_per_rank=*/8192, rank);
@@ -6,17 +6,17 @@
 //
 // Named as in Megatron-LM's benchmark of token imbalance (NVIDIA/Megatron-LM#7488):
 //
-//   W0 balanced    every expert in turn, in an order that the step decides
-//   W1 hot-set     hot_share of a token's first choices goes to an eighth of the experts
-//   W2 hot-rank    the same for the home experts of one rank
-//   W3 spread      the i-th of the experts, in an order that the seed decides, is chosen as 1 / i^zipf_exponent
-//   W4 ragged      as balanced, but rank r has tokens in proportion to r: rank 0 has none
-//   W5 zero-load   uniform, but expert 0 and the home experts of the last rank have no token
-//   W6 rotating    as spread, and the order moves on by one expert each step
+//   W0 balanced    round-robin over the experts, in an order that depends on the step
+//   W1 hot-set     an eighth of the experts gets hot_share of the first choices
+//   W2 hot-rank    the home experts of one rank get hot_share of the first choices
+//   W3 spread      Zipf: the i-th expert, in an order that depends on the seed, has probability ~ 1 / i^zipf_exponent
+//   W4 ragged      as balanced, but the number of tokens of rank r is proportional to r: rank 0 has none
+//   W5 zero-load   uniform, but expert 0 and the home experts of the last rank get no tokens
+//   W6 rotating    as spread, but the order is rotated by one expert each step
 //   W7 burst       as hot-set in every eighth step (7, 15, ...), else balanced
 //
-// The k experts of a token differ; the second is drawn as the first, among those that are left. A function of
-// (options, step, token index): the same however tokens are split over ranks. Local.
+// The k experts of a token are drawn without replacement. A function of (options, step, token index): independent of
+// how tokens are split over ranks. Local.
 #ifndef PLAIT_PARALLEL_MOE_WORKLOADS_H_
 #define PLAIT_PARALLEL_MOE_WORKLOADS_H_
 
@@ -43,18 +43,18 @@ struct WorkloadOptions {
   double hot_share = 0.5;
 };
 
-// INVALID_ARGUMENT, one line: sizes that are not positive, k above the experts that may have tokens, a hot share
-// outside (0, 1), an exponent outside [0, 20].
+// INVALID_ARGUMENT, one line, if a size is not positive, k exceeds the experts that may get tokens, hot_share is not in
+// (0, 1), or zipf_exponent is not in [0, 20].
 absl::Status Validate(const WorkloadOptions& options);
-// "W0" or "balanced", and so on; INVALID_ARGUMENT that lists them for another text.
+// "W0" or "balanced", and so on; INVALID_ARGUMENT, listing them, for another text.
 absl::Status ParseWorkload(const std::string& text, Workload* workload);
 const char* Name(Workload workload);  // "balanced"
 
-// The index among the tokens of all ranks of a rank's first one; for `rank` = ranks how many there are in all, which is
-// ranks * tokens_per_rank. All ranks have tokens_per_rank, but for W4.
+// The index of a rank's first token among the tokens of all ranks; for `rank` = ranks their total number, ranks *
+// tokens_per_rank. Every rank has tokens_per_rank, except for W4.
 std::int64_t FirstToken(const WorkloadOptions& options, std::int64_t tokens_per_rank, int rank);
 
-// (tokens, k), row-major, best first: experts of the tokens from `first_token` on.
+// (tokens, k), row-major, best first: experts of the tokens [first_token, first_token + tokens).
 std::vector<std::int64_t> ExpertIds(const WorkloadOptions& options, std::int64_t step,
                                     std::int64_t first_token, std::int64_t tokens);
 

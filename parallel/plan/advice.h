@@ -1,16 +1,17 @@
-// Which strategy to choose, by questions whose answers are numbers of the model and the cluster.
+// Which strategy to choose, by a decision tree over numbers of the model and the cluster.
 //
-//   PLAIT_ASSIGN_OR_RETURN(const Advice advice, Advise(model, run, {.samples = 256}, cluster));
-//   std::cout << advice.choice;                        // "ZeRO, or stages x tensor x data parallel"
+//   PLAIT_ASSIGN_OR_RETURN(const std::vector<Estimate> ranked, Search(model, run, {.samples = 256}, cluster));
+//   PLAIT_ASSIGN_OR_RETURN(const Advice advice, Advise(model, run, {.samples = 256}, cluster, ranked));
+//   std::cout << advice.choice;    // "data x pipeline x tensor parallelism with ZeRO-1"
 //   for (const std::string& reason : advice.reasons) std::cout << reason;
 //
-//   one rank       fits: as it is. Does not: ZeRO with offload; with tiling, where the largest layer does not fit either
-//   one node       fits on a rank: DDP or ZeRO. Does not: PP, ZeRO or TP; over slow links PP before ZeRO and TP
-//   several nodes  fast links: ZeRO, or PP x TP x DP (x ZeRO). Slow links: DDP or ZeRO-1 where the model fits on a rank,
+//   one rank       fits: no change. Does not fit: ZeRO with offload; with tiling, if the largest layer does not fit
+//   one node       fits on a rank: DDP or ZeRO. Does not fit: PP, ZeRO or TP; over slow links PP before ZeRO and TP
+//   several nodes  fast links: ZeRO, or PP x TP x DP (x ZeRO). Slow links: DDP or ZeRO-1 if the model fits on a rank,
 //                  else DP x PP x TP x ZeRO-1. TP stays within a node
 //
-// "Fits": states and activations of one sample, float32 masters and moments included. "Slow": the messages of ZeRO-3
-// (three times the parameters) would take longer than the computing of a step. Local.
+// "Fits": parameters, masters, gradients, moments and the activations of one sample. "Slow": the messages of ZeRO-3
+// (three times the parameters) would take longer than the computation of a step. Local.
 #ifndef PLAIT_PARALLEL_PLAN_ADVICE_H_
 #define PLAIT_PARALLEL_PLAN_ADVICE_H_
 
@@ -24,9 +25,9 @@
 namespace plait::parallel {
 
 enum class Decision {
-  kOneRank,           // as it is
+  kOneRank,           // one rank, no change
   kOffload,           // ZeRO, states on the host or in files
-  kTiling,            // and the largest layer in tiles
+  kTiling,            // as kOffload, and the largest layer in tiles
   kReplicate,         // DDP or ZeRO
   kSplitOnNode,       // PP, ZeRO or TP, whichever is quickest
   kStagesOnNode,      // PP before ZeRO and TP
@@ -39,11 +40,11 @@ struct Advice {
   Decision decision = Decision::kOneRank;
   std::string choice;
   std::vector<std::string> reasons;  // a sentence each
-  // The quickest mesh of the choice that fits; nothing for kOffload and kTiling, or where none does.
+  // The fastest mesh of the choice that fits; nullopt for kOffload and kTiling, or if none fits.
   std::optional<Estimate> best;
 };
 
-// For the ranks of `options`; `base` as for Search, whose result `ranked` is.
+// For options.ranks ranks. `ranked` is the result of Search with the same arguments. Errors of EstimateOf.
 absl::StatusOr<Advice> Advise(const PlannedModel& model, const PlannedRun& base, const SearchOptions& options,
                               const Cluster& cluster, const std::vector<Estimate>& ranked);
 

@@ -52,8 +52,8 @@ void TakeLimit(const std::string& folder, const LimitFiles& files, NodeMemory& m
   memory = {.bytes = left, .limited_by = file};
 }
 
-// The group's folder below `root`, and those above it. In a container its path may not be visible: its own
-// limits are then at the root.
+// The cgroup's folder below `root`, and its ancestors. In a container this path may not be visible; its own limits are
+// then at the root.
 void TakeLimits(const std::string& root, std::string group, const LimitFiles& files, NodeMemory& memory) {
   while (!group.empty() && group != "/") {
     TakeLimit(root + group, files, memory);

@@ -1,4 +1,4 @@
-// What memory programs on this node can still get.
+// How much memory is still available on this node.
 #ifndef PLAIT_PARALLEL_PLAN_AVAILABLE_MEMORY_H_
 #define PLAIT_PARALLEL_PLAN_AVAILABLE_MEMORY_H_
 
@@ -9,13 +9,12 @@ namespace plait::parallel {
 
 struct NodeMemory {
   std::int64_t bytes = -1;  // -1: unknown
-  std::string limited_by;   // "MemAvailable", or the file of the control group that has less
+  std::string limited_by;   // "MemAvailable", or the limit file of the cgroup that has less
 };
 
-// The least of MemAvailable (proc(5)) and what the memory limits of this process's control group and those
-// above it leave: version 2 (memory.max - memory.current) and 1 (memory.limit_in_bytes -
-// memory.usage_in_bytes), where memory in use counts less the file pages that the kernel gives up first
-// (inactive_file of memory.stat). Local.
+// The minimum of MemAvailable (proc(5)) and what the memory limits of this process's cgroup and its ancestors leave:
+// version 2 (memory.max - memory.current) and version 1 (memory.limit_in_bytes - memory.usage_in_bytes). Page cache
+// that the kernel reclaims first (memory.stat: inactive_file, version 1 total_inactive_file) counts as free. Local.
 NodeMemory AvailableMemory(const std::string& proc = "/proc", const std::string& cgroup = "/sys/fs/cgroup");
 
 }  // namespace plait::parallel

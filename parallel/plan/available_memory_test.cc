@@ -1,4 +1,4 @@
-// Memory of made-up nodes: files as the kernel writes them.
+// Memory of fictitious nodes, from files as the kernel writes them.
 #include "parallel/plan/available_memory.h"
 
 #include <gtest/gtest.h>

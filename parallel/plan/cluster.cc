@@ -37,7 +37,7 @@ std::vector<std::string> FieldNames(const Message& message) {
   return names;
 }
 
-// The first error, with the names that there are where a field has none of them.
+// Keeps the first error; for an unknown field it lists the known ones.
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
   explicit FirstError(std::string name) : name_(std::move(name)) {}

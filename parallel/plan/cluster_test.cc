@@ -1,4 +1,4 @@
-// Files of clusters: what is read, and the line of what cannot be.
+// Cluster files: values that are read, and error messages.
 #include "parallel/plan/cluster.h"
 
 #include <gtest/gtest.h>

@@ -8,10 +8,10 @@
 namespace plait::parallel {
 namespace {
 
-// A unit is in memory from its gather until nobody holds it.
+// A unit is unsharded from its gather until the last hold ends.
 class HeldUnit {
  public:
-  // `whole`: units that are in memory, told of each change; null: nobody counts.
+  // `whole`: counter of units that are unsharded, and `most`, its maximum; null: not counted.
   explicit HeldUnit(int* whole = nullptr, int* most = nullptr) : whole_(whole), most_(most) {}
   void Gather() {
     if (in_memory_) return;
@@ -57,7 +57,7 @@ class Holds {
   Holds(const Holds&) = delete;
   Holds& operator=(const Holds&) = delete;
 
-  // `following`: the block that runs behind the stage, or negative.
+  // `following`: the block that runs after the stage, or negative.
   void Forward(Blocks stage, int following) {
     roots_.Hold();  // until the backward
     for (int b = stage.first; b < stage.first + stage.count; ++b) {

@@ -1,5 +1,5 @@
-// How often fsdp gathers each unit of a rank in a step: the engine's holds (parallel/sharding/data_parallel.h), on
-// paper. Local.
+// How often fsdp gathers each unit of a rank in a step: simulates the engine's holds
+// (parallel/sharding/data_parallel.h). Local.
 #ifndef PLAIT_PARALLEL_PLAN_GATHER_COUNT_H_
 #define PLAIT_PARALLEL_PLAN_GATHER_COUNT_H_
 
@@ -13,7 +13,7 @@ namespace plait::parallel {
 struct GatherCount {
   int roots = 0;
   std::vector<int> blocks = {};  // of the rank, in order
-  int most_blocks = 0;           // that are whole at a time
+  int most_blocks = 0;           // unsharded at the same time, at most
 };
 
 // For rank `rank` of the schedule. `reshard` and `prefetch`: DataParallelOptions.

@@ -1,5 +1,5 @@
-// Counted gathers against the least possible: a block stays from one use to the next only where no other block is
-// used between them.
+// Counted gathers against the minimum: a block stays unsharded between two uses only if no other block is used between
+// them.
 #include "parallel/plan/gather_count.h"
 
 #include <gtest/gtest.h>

@@ -14,7 +14,8 @@
 namespace plait::parallel {
 namespace {
 
-// Two reductions are on their way at most (parallel/sharding/reductions.cc), and backward is in a third unit.
+// An upper bound: a reduction that is waited for when the next one starts (Reductions::StartNext), that one, and the
+// unit that backward is in.
 constexpr std::int64_t kGradientsInWork = 3;
 
 std::int64_t BytesOf(at::ScalarType type) { return static_cast<std::int64_t>(c10::elementSize(type)); }
@@ -25,8 +26,8 @@ std::int64_t Count(const MemoryPlanRequest& request) {
   return count;
 }
 
-// Buffers that are used again by size: of `most` at a time, each size takes the number of blocks that have it
-// or `most`. Root units keep theirs.
+// Elements of buffers that are reused by size while at most `most` blocks are in use: for each size as many as there
+// are blocks of it, at most `most`. Root units have their own.
 std::int64_t InWork(const MemoryPlanRequest& request, std::int64_t most) {
   std::int64_t elements = 0;
   std::map<std::int64_t, std::int64_t> blocks_of_size;
@@ -50,7 +51,7 @@ struct Bytes {
   std::int64_t memory = 0, file = 0;
 };
 
-// Of shards with `bytes` per parameter. kHost: beside a GPU; on the host it is memory.
+// Shards of `bytes` per parameter. kHost counts as memory: without a GPU it is the same.
 Bytes BytesIn(OffloadTarget place, const MemoryPlanRequest& request, std::int64_t bytes) {
   if (place != OffloadTarget::kFile) return {.memory = bytes * Count(request) / request.shard_ranks};
   Bytes planned;
@@ -69,7 +70,7 @@ bool ShardsKept(const MemoryPlanRequest& request) {
   return ShardsParameters(request.strategy) && (request.shard_ranks > 1 || request.offloads_parameters);
 }
 
-// Of masters that are not resident: DataParallel::masters_resident().
+// Masters are offloaded: !DataParallel::masters_resident().
 bool MastersLeave(const MemoryPlanRequest& request) {
   return request.masters_offload != OffloadTarget::kMemory &&
          (IsMixed(request) || request.offloads_parameters);
@@ -154,7 +155,7 @@ std::string ActivationNote(const MemoryPlan& plan) {
   return absl::StrCat(plan.request.micro_batch, " samples a pass");
 }
 
-// The strategy that needs least, where it is another one and there are ranks to share with.
+// What to change so that the plan fits into `bytes`.
 std::string Advice(const MemoryPlan& plan, std::int64_t bytes) {
   if (plan.total_bytes() - plan.activation_bytes + plan.request.evaluation_bytes > bytes &&
       plan.request.evaluation_bytes > 0) {

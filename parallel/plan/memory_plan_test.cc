@@ -1,4 +1,4 @@
-// Plans against bytes per parameter as they are published, and against sums by hand.
+// Plans against published bytes per parameter, and against sums by hand.
 #include "parallel/plan/memory_plan.h"
 
 #include <ATen/ops/empty.h>

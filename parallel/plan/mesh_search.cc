@@ -43,7 +43,7 @@ class Estimator {
     return estimate;
   }
 
-  // Behind its beginning each micro-batch adds as much as the one before: long steps are told by two short ones.
+  // After the first few, all micro-batches take the same time: long steps are extrapolated from two short ones.
   absl::StatusOr<Estimate> OfManyPasses(const PlannedRun& run) {
     const int passes = run.micro_batches, some = 4 * run.mesh.pp;
     if (passes <= some || run.schedule == ScheduleKind::kGpipe) return Of(run);
@@ -68,7 +68,7 @@ class Estimator {
     return run;
   }
 
-  // Of a run, with what many candidates have in common.
+  // What many candidates have in common.
   struct Pipeline {
     StepPlan plan;
     double seconds = 0;

@@ -1,9 +1,10 @@
-// What a run needs on a cluster, and which meshes of all its ranks are best.
+// Estimates memory and time of a run on a cluster, and searches for the best mesh of all its ranks.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const Estimate estimate, EstimateOf(model, run, cluster));
 //   estimate.memory.total_bytes(), estimate.time.total(), estimate.fits
 //
-//   const std::vector<Estimate> ranked = Search(model, base_run, {.samples = 1024}, cluster);   // best first
+//   PLAIT_ASSIGN_OR_RETURN(const std::vector<Estimate> ranked,
+//                          Search(model, base_run, {.samples = 1024}, cluster));   // best first
 //
 // Local.
 #ifndef PLAIT_PARALLEL_PLAN_MESH_SEARCH_H_
@@ -24,7 +25,7 @@ namespace plait::parallel {
 
 struct Estimate {
   PlannedRun run;
-  MemoryPlan memory;  // of the rank of pp that needs most
+  MemoryPlan memory;  // of the rank of pp that needs the most
   StepTime time;
   std::vector<AxisTraffic> traffic;  // of rank 0; empty after Search, see TrafficOf
   bool fits = false;
@@ -33,23 +34,24 @@ struct Estimate {
   double samples_per_second() const { return static_cast<double>(samples()) / time.total(); }
 };
 
-// Errors of StepPlan::Make; InvalidArgument where the cluster has no FLOP/s of the compute type.
+// Errors of StepPlan::Make and PassMemory::Of; INVALID_ARGUMENT if cluster.flops lacks the compute type.
 absl::StatusOr<Estimate> EstimateOf(const PlannedModel& model, const PlannedRun& run, const Cluster& cluster);
 
 struct SearchOptions {
-  std::int64_t samples = 0;  // of a step, over all ranks and micro-batches
+  std::int64_t samples = 0;  // per step, over all ranks and micro-batches; must be positive
   int ranks = 0;             // 0: the cluster's
-  // Empty: all. Those that shard run where there are ranks to share states, ddp where dp_shard is 1.
+  // Empty: all. Sharding strategies are tried only if dp_shard or cp has several ranks, ddp only if dp_shard is 1.
   std::vector<Strategy> strategies = {};
   int largest_tp = 0;  // 0: the ranks of a node
 };
 
-// Every mesh pp x dp_replicate x dp_shard x cp x tp of the ranks that can split the model and the batch, under each
-// strategy, with the samples of a step as one micro-batch per data rank, as few samples as pass at once, and powers of
-// two between; tp within a node; with tp, sequence parallelism where sequences divide; zero2 and fsdp that do not fit
-// otherwise, with gradients reduced after each micro-batch. Those that fit come first, the
-// quickest first; then the others, that which lacks least first. What `base` says otherwise stays: types, schedule,
-// optimizer. InvalidArgument where no mesh can split model and batch, and where EstimateOf says so.
+// Estimates every mesh pp x dp_replicate x dp_shard x cp x tp of the ranks that can split the model and the batch, with
+// each strategy and each micro-batch size: the powers of two that divide a data rank's samples, and all its samples.
+// tp is limited to a node. Skipped are runs with fewer micro-batches than stages, and cp that would pad sequences. With
+// tp, sequence parallelism is used if sequences divide; zero2 and fsdp reduce gradients after each micro-batch if they
+// do not fit otherwise. Runs that fit come first, fastest first; then the others, least memory first. Other settings
+// are taken from `base`: types, schedule, optimizer. INVALID_ARGUMENT if no run remains, or if cluster.flops lacks the
+// compute type.
 absl::StatusOr<std::vector<Estimate>> Search(const PlannedModel& model, const PlannedRun& base,
                                              const SearchOptions& options, const Cluster& cluster);
 

@@ -1,10 +1,10 @@
-// Sizes on the meta device of the operators that models here use and for which LibTorch has them in Python only.
+// Meta kernels of operators that models here use and that LibTorch implements for the meta device only in Python.
 #ifndef PLAIT_PARALLEL_PLAN_META_KERNELS_H_
 #define PLAIT_PARALLEL_PLAN_META_KERNELS_H_
 
 namespace plait::parallel {
 
-// For the rest of the process. Before the first of these operators; further calls do nothing.
+// Registers them for the rest of the process. Call before the first of these operators runs; further calls do nothing.
 void RegisterMetaKernels();
 
 }  // namespace plait::parallel

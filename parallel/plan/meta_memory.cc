@@ -3,7 +3,7 @@
 namespace plait::parallel {
 namespace {
 
-// What a storage owns in place of memory.
+// Owned by a storage in place of memory.
 struct Counted {
   std::atomic<std::int64_t>& live;
   std::int64_t bytes;

@@ -1,12 +1,12 @@
-// Bytes that tensors on the meta device would take: what a pass allocates, without the memory.
+// Counts the bytes that tensors on the meta device would take: what a pass would allocate.
 //
 //   MetaMemory& memory = MetaMemory::Install();  // before the tensors that are to be counted
 //   memory.ForgetPeak();
 //   ...                                          // a pass on tensors of at::kMeta
 //   memory.peak_bytes();
 //
-// A tensor counts, unless it was made within an Uncounted, from its making until nothing refers to its storage, as in an allocator that hands out what is
-// asked for. What kernels take for themselves is not counted: on the meta device none runs.
+// A tensor counts from its creation until its storage is freed, unless it was created within the scope of an Uncounted;
+// sizes are not rounded up. The workspace of kernels is not counted: none runs on the meta device.
 #ifndef PLAIT_PARALLEL_PLAN_META_MEMORY_H_
 #define PLAIT_PARALLEL_PLAN_META_MEMORY_H_
 
@@ -18,13 +18,13 @@
 
 namespace plait::parallel {
 
-// Thread-safe, but for ForgetPeak beside allocations.
+// Thread-safe, except ForgetPeak during allocations.
 class MetaMemory final : public c10::Allocator {
  public:
-  // For the rest of the process, as tensors outlive whoever made them.
+  // Installs the allocator for the rest of the process. Further calls return the same object.
   static MetaMemory& Install();
 
-  // Tensors that are made while there is one do not count: a model whose parameters will be replaced.
+  // Tensors created during its lifetime, by any thread, do not count: for a model whose parameters will be replaced.
   class Uncounted {
    public:
     Uncounted() { Install().counts_ = false; }
@@ -34,7 +34,7 @@ class MetaMemory final : public c10::Allocator {
   };
 
   std::int64_t live_bytes() const { return live_; }
-  std::int64_t peak_bytes() const { return peak_; }  // since ForgetPeak, or the beginning
+  std::int64_t peak_bytes() const { return peak_; }  // since the last ForgetPeak, or since Install
   void ForgetPeak() { peak_ = live_.load(); }
 
   c10::DataPtr allocate(std::size_t bytes) override;

@@ -1,4 +1,4 @@
-// Bytes of meta tensors by hand, and sizes of operators on the meta device against those on the processor.
+// Bytes of meta tensors by hand, and output sizes of meta kernels against those on CPU.
 #include "parallel/plan/meta_memory.h"
 
 #include <ATen/TensorOperators.h>
@@ -89,7 +89,7 @@ TEST(MetaKernels, HaveTheSizesOfTheProcessor) {
   }
 }
 
-// The stand-in for the processor's kernel: the same tensors, and as many bytes from forward to backward.
+// The stand-in for the CPU kernel: the same outputs, and as many bytes saved for backward.
 TEST(MetaMemory, OfFusedAttentionIsThatOfTheKernel) {
   using Tensors = std::vector<at::Tensor>;
   const auto tensors_of = [](at::Device device, at::ScalarType type, bool tokens_first) {

@@ -22,7 +22,7 @@
 namespace plait::parallel {
 namespace {
 
-// A parameter's gradient goes to a flat buffer at once (parallel/sharding).
+// In a run, gradients are moved to flat buffers immediately (parallel/sharding): here they are dropped.
 class ForgetGradient final : public torch::autograd::PostAccumulateGradHook {
  public:
   void operator()(const torch::autograd::Variable& parameter) override { parameter.mutable_grad().reset(); }
@@ -91,7 +91,7 @@ class Measurement {
     bytes.kept = part.live - before;
   }
 
-  // The gradient of what the part behind this one has read.
+  // The gradient of the input of the part after this one.
   static at::Tensor GradientFor(Recorded& behind) {
     at::Tensor gradient = std::move(behind.input.mutable_grad());
     behind.input.reset();

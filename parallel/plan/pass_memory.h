@@ -1,11 +1,11 @@
-// Bytes that the parts of a model take in a pass over a micro-batch: measured, once for each split of the layers, by a
-// pass of the model itself on the meta device among counted ranks (docs/decisions/018-memory-plans-are-dry-runs.md).
+// Bytes that the parts of a model take in a pass over a micro-batch: measured once for each way to split the layers, by
+// running the model on the meta device with simulated ranks (docs/decisions/018-memory-plans-are-dry-runs.md).
 //
 //   PassMemory memory(model);
 //   PLAIT_ASSIGN_OR_RETURN(const PassBytes* const bytes, memory.Of(run));
 //   bytes->block.kept;                          // from a block's forward to its backward
 //
-// Of the first rank along tp and cp, which has no less than others. Local.
+// Measured on the first rank along tp and cp, which needs no less than the others. Local.
 #ifndef PLAIT_PARALLEL_PLAN_PASS_MEMORY_H_
 #define PLAIT_PARALLEL_PLAN_PASS_MEMORY_H_
 
@@ -20,27 +20,28 @@
 
 namespace plait::parallel {
 
-// Of one part. Peaks are beyond what was there when it began; in a backward, beyond what the part and those in front
-// of it have kept.
+// Of one part. Peaks are relative to what was allocated when it began; in backward, to what this part and the earlier
+// ones have kept from forward.
 struct PartBytes {
-  std::int64_t kept = 0;  // from forward to backward, with the result
+  std::int64_t kept = 0;  // from forward to backward, the output included
   std::int64_t forward_peak = 0, backward_peak = 0;
-  // A backward in two parts (SplitBackward): kept from the first to the second one.
+  // A backward in two parts (SplitBackward): kept from the input gradient to the weight gradient.
   std::int64_t kept_for_weights = 0, input_peak = 0, weight_peak = 0;
 };
 
-// Without communication and gradients of parameters, but for the one that is being made.
+// Without communication buffers, and without gradients of parameters except the one that is being computed.
 struct PassBytes {
   PartBytes prologue, block, epilogue;
-  std::int64_t hidden = 0;  // the state between blocks
+  std::int64_t hidden = 0;  // the hidden state between blocks
 };
 
 class PassMemory {
  public:
-  explicit PassMemory(const PlannedModel& model) : model_(model) {}  // which outlives this
+  explicit PassMemory(const PlannedModel& model) : model_(model) {}  // `model` must outlive this
 
-  // Valid as long as this. Errors of tensor_parallel::Parallelize; Unimplemented where LibTorch lacks an operator on the
-  // meta device. The run's micro-batch, type, schedule and attention count, and the mesh's cp and tp.
+  // The result is valid as long as this object. It depends on cp, tp, sequence_parallel, context, compute_type,
+  // micro_batch, and whether the schedule splits backward. Errors of tensor_parallel::Parallelize; UNIMPLEMENTED if
+  // LibTorch lacks an operator on the meta device.
   absl::StatusOr<const PassBytes*> Of(const PlannedRun& run);
 
  private:

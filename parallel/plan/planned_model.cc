@@ -17,7 +17,7 @@ using tensor_parallel::Split;
 using tensor_parallel::SplitGroup;
 using tensor_parallel::SplitLayer;
 
-// What a rank has of a split parameter: the dimension that is cut, and its size there.
+// A rank's part of a split parameter: the dimension that is cut, and its local size.
 struct Piece {
   int dimension = 0;
   std::int64_t size = 0;
@@ -129,7 +129,7 @@ std::vector<ParameterUnit> UnitsOnRank(const PlannedModel& model, const MeshSize
     }
   }
   for (ParameterUnit& unit : units) {
-    // Where the vocabulary is not split, the ends act on all rows on every rank.
+    // If the vocabulary is not split, both ends act on all rows on every rank.
     const bool all_rows = unit.block == ParameterUnit::kRoot && model.images;
     for (ParameterSpec& spec : unit.parameters) {
       if (mesh.tp > 1) Place(spec, pieces, sequence_parallel, all_rows);

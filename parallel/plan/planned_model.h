@@ -1,6 +1,6 @@
-// A transformer as plans see it: its parameters on any rank of a mesh, and what its work and its messages follow from.
+// A transformer for planning: its parameters on any rank of a mesh, and the sizes that determine FLOPs and messages.
 //
-//   options.n_layers = 1;                      // blocks are equal: one tells all
+//   options.n_layers = 1;                      // all blocks are equal: one is enough
 //   PlannedModel model = {.model = std::make_shared<llama::Llama>(options, at::TensorOptions(at::kMeta)),
 //                         .blocks = 80, .sequence = 4096, .width = 8192, ...};
 //   PLAIT_RETURN_IF_ERROR(CheckSplit(model, {.tp = 8}, /*sequence_parallel=*/true));
@@ -22,7 +22,7 @@
 
 namespace plait::parallel {
 
-// Ranks along each axis, in the order of a mesh: neighbours along tp are neighbours on a node.
+// Ranks along each axis, outermost first: neighbours along tp are neighbours on a node.
 struct MeshSizes {
   int pp = 1, dp_replicate = 1, dp_shard = 1, cp = 1, tp = 1;
 
@@ -30,37 +30,36 @@ struct MeshSizes {
   int data_ranks() const { return dp_replicate * dp_shard; }
   friend auto operator<=>(const MeshSizes&, const MeshSizes&) = default;
 };
-// "pp=2,dp_shard=4", axes of one rank left out; "1 rank".
+// "pp=2,dp_shard=4", without axes of one rank; "1 rank" if all have one.
 std::string ToText(const MeshSizes& mesh);
 
-// A row of equal blocks: attention and a feed-forward network, whose norms, products and sums act on the rows
-// (samples x sequence) of width `width`.
+// A stack of equal blocks: attention and a feed-forward network, acting on hidden states (samples * sequence, width).
 struct PlannedModel {
   std::string name;
-  // With one block, on the meta device, in the masters' type, whole.
+  // The unsplit model with one block, on the meta device, in the masters' type.
   std::shared_ptr<tensor_parallel::SplittableModel> model;
   std::int64_t blocks = 0, sequence = 0, width = 0;
   std::int64_t heads = 0, key_heads = 0, head_width = 0;
-  // Embedding and head act on all columns on every rank of tp, and tokens are pooled over cp. Text: tp splits them by
+  // True: embedding and head are replicated along tp, and tokens are pooled over cp. False (text): tp splits both by
   // the vocabulary.
   bool images = false;
-  // Of a sample's step: floating point operations of products, forward and backward.
+  // FLOPs of matrix products per sample, forward and backward.
   double block_flops = 0, prologue_flops = 0, epilogue_flops = 0;
-  // On the meta device: another model, of this type, and a micro-batch of so many samples for it.
+  // On the meta device: makes another model with parameters of `type`, and a micro-batch of `samples` samples for it.
   std::function<std::shared_ptr<models::BlockModel>(at::ScalarType type)> make = {};
   std::function<models::Batch(std::int64_t samples, at::ScalarType type)> batch = {};
 
   std::int64_t ParameterCount() const;
 };
 
-// Of a sequence on a rank along cp, with padding to two chunks for each rank (what Ulysses needs less is not counted).
+// Tokens of a sequence on a rank along cp, padded to two equal chunks per rank (also for Ulysses, which needs less).
 std::int64_t LocalTokens(const PlannedModel& model, const MeshSizes& mesh);
 
-// InvalidArgument, one line, where the mesh cannot split the model: heads, widths, vocabulary or sequence too few or
-// no multiples, more stages than blocks, an axis that the program lacks.
+// INVALID_ARGUMENT, one line, if the mesh cannot split the model: heads are not a multiple of tp, a width or vocabulary
+// is smaller than tp, local tokens are not a multiple of tp (sequence parallelism), or pp exceeds the blocks.
 absl::Status CheckSplit(const PlannedModel& model, const MeshSizes& mesh, bool sequence_parallel);
 
-// The root units and a block's as tensor_parallel::Parallelize leaves them on a rank. Tensors are on the meta device.
+// The root units and one block's, as tensor_parallel::Parallelize leaves them on a rank. Tensors are meta tensors.
 std::vector<models::ParameterUnit> UnitsOnRank(const PlannedModel& model, const MeshSizes& mesh,
                                                bool sequence_parallel, int tp_rank);
 

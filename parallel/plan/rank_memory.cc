@@ -15,13 +15,13 @@ using models::ParameterSpec;
 using models::ParameterUnit;
 using models::UsedBy;
 
-// While one unit's gradients are on their way, those of the next one arise (parallel/sharding/reductions.cc).
+// While one unit's gradients are reduced, those of the next one are computed (parallel/sharding/reductions.cc).
 constexpr std::int64_t kGradientsInWork = 2;
 
 std::int64_t BytesOf(at::ScalarType type) { return static_cast<std::int64_t>(c10::elementSize(type)); }
 
-// Gradients that stay where autograd has made them (Unit::CanAdopt): memory that is there from a backward to the next
-// step's, or to the end of their reduction. By where they arise.
+// Bytes of gradients that stay in the memory in which autograd made them (Unit::CanAdopt): from one backward to that of
+// the next step, or to the end of their reduction. By the part that computes them.
 struct Adopted {
   std::int64_t prologue = 0, block = 0, epilogue = 0;
 };
@@ -54,7 +54,7 @@ Adopted AdoptedOf(const RankUnits& rank, const PlannedRun& run) {
   return adopted;
 }
 
-// Of parameters that both ends read: autograd keeps the head's gradient until it has the embedding's.
+// Gradients of parameters that both ends use: autograd keeps the head's until it has the embedding's.
 std::int64_t TiedBytes(const RankUnits& rank, const PlannedRun& run) {
   std::int64_t count = 0;
   for (const ParameterUnit& root : rank.roots) {
@@ -66,7 +66,7 @@ std::int64_t TiedBytes(const RankUnits& rank, const PlannedRun& run) {
 bool ShardsOnRanks(const PlannedRun& run) { return ShardsGradients(run.strategy) && run.shard_ranks() > 1; }
 bool AddsUnsharded(const PlannedRun& run) { return run.micro_batches > 1 && !run.reduce_each_micro_batch; }
 
-// Flat buffers of gradients that are made only until they are reduced; used again by size.
+// Flat buffers of gradients that are released when they are reduced, and reused by size.
 std::int64_t GradientBuffers(const RankUnits& rank, const PlannedRun& run) {
   if (!ShardsOnRanks(run) || AddsUnsharded(run)) return 0;
   std::int64_t count = 0;
@@ -83,7 +83,7 @@ std::int64_t GradientBuffers(const RankUnits& rank, const PlannedRun& run) {
   return count * BytesOf(run.master_type);
 }
 
-// Parameters of units that are whole for as long as they are used.
+// Buffers of parameters that are unsharded while they are used.
 std::int64_t GatherBuffers(const StepPlan& plan, int pp_rank, const std::vector<PlannedUnit>& roots,
                            const PlannedUnit& block) {
   const PlannedRun& run = plan.run;
@@ -95,7 +95,7 @@ std::int64_t GatherBuffers(const StepPlan& plan, int pp_rank, const std::vector<
   return count * BytesOf(run.compute_type);
 }
 
-// A rank's activations through a step.
+// Replays a rank's activations through a step.
 class Replay {
  public:
   Replay(const StepPlan& plan, int pp_rank, const PassBytes& bytes, const RankUnits& rank)
@@ -117,7 +117,7 @@ class Replay {
   }
 
  private:
-  // By an action that waits for another rank: from the action before on, as receives are posted ahead.
+  // Bytes that an action receives from another rank; allocated from the action before on, as receives are posted ahead.
   std::int64_t Received(const Action& action) const {
     const bool forward = action.kind == ActionKind::kForward;
     const int from = forward ? action.stage - 1 : action.stage + 1;
@@ -167,13 +167,13 @@ class Replay {
     return total;
   }
 
-  // With the first backward of a step the gradients of the last one are forgotten; each stage's come with its own.
+  // The first backward of a step releases the gradients of the step before; each stage's come with its own backward.
   void BeginGradients() {
     if (begun_) return;
     begun_ = true;
     if (!ShardsOnRanks(plan_.run) || AddsUnsharded(plan_.run)) missing_ = TotalAdopted();
   }
-  // A gradient of the part is there, until the step ends or it is reduced, behind the part that comes next.
+  // A part's gradients exist from now until the step ends, or until they are reduced during the next part.
   void Arrive(int stage, std::int64_t adopted) {
     if (ShardsOnRanks(plan_.run) && !AddsUnsharded(plan_.run)) {
       in_work_ = adopted;
@@ -210,7 +210,7 @@ class Replay {
 
   void InputGradient(const Action& action) {
     const StageRange& stage = plan_.stages[action.stage];
-    // Nothing is released before the end, and what has arrived at the parameters stays (SplitBackward).
+    // Nothing is released before the end, and gradients that have reached the parameters stay (SplitBackward).
     std::int64_t arrived = 0, released = 0;
     const auto pass = [&](const PartBytes& part, int count) {
       arrived += count * (part.input_peak - bytes_.hidden);

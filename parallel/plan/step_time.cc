@@ -12,15 +12,15 @@ namespace {
 
 using comm::Operation;
 
-// Of the products of a block's backward for weights, those of layers split by columns: behind them the sum of an
-// input's gradient travels.
+// Share of layers split by columns in the FLOPs of a block's weight gradients: these products hide the reduction of the
+// input's gradient.
 constexpr double kColumnShare = 0.5;
 constexpr double kForwardShare =
     1.0 / 3;  // of a product's FLOPs; the input's and the weight's gradient are as much
 
 double BytesOf(at::ScalarType type) { return static_cast<double>(c10::elementSize(type)); }
 
-// Of ranks whose neighbours are so many ranks apart.
+// Distance in ranks between neighbours along an axis.
 int StrideOf(const PlannedRun& run, Axis axis) {
   const MeshSizes& mesh = run.mesh;
   const bool ddp = run.strategy == Strategy::kDdp;
@@ -41,7 +41,7 @@ int StrideOf(const PlannedRun& run, Axis axis) {
   return 1;
 }
 
-// Between the ranks of an axis.
+// The link between the ranks of an axis.
 Link LinkOf(const PlannedRun& run, Axis axis, const Cluster& cluster) {
   const int size = SizeOf(run, axis), node = std::min(cluster.ranks_per_node, run.mesh.ranks());
   const int together = std::clamp(node / StrideOf(run, axis), 1, size);
@@ -128,7 +128,7 @@ class Times {
     const double weights = kForwardShare * kColumnShare * pass.products;
     const double inner = static_cast<double>(plan_.model.heads * plan_.model.head_width);
     const double length = static_cast<double>(plan_.model.sequence);
-    // Of the products, those of attention: four of twelve forward.
+    // Products of attention: 12 inner x length^2 FLOPs in all, a third of them forward.
     const double attention = kForwardShare * Products(12 * inner * length * length);
     double hidden_keys = 0, hidden_sums = 0;
     for (const Call& call : calls.forward) Add(call, attention, hidden_keys, pass);
@@ -287,7 +287,7 @@ StepTime TimeOf(const StepPlan& plan, const PassBytes& bytes, const std::vector<
     const StepTime time = OfRank(plan, times, stages, ranks[i], states[i], cluster);
     if (time.work() > longest.work()) longest = time;
     if (time.after() > after.after()) after = time;
-    // Those between the ends are like the last one.
+    // All ranks between the ends count like the one with the most blocks.
     const double alike = i < 2 ? 1 : static_cast<double>(plan.run.mesh.pp - 2);
     busy += alike * (time.work() + time.after()) / plan.run.mesh.pp;
   }

@@ -30,7 +30,7 @@ void Append(std::vector<Call>& calls, const std::vector<Call>& more, std::int64_
   }
 }
 
-// Two pairs of a layer split by columns and one by rows.
+// A block has two pairs of layers, the first split by columns, the second by rows.
 PassCalls TensorCalls(const StepPlan& plan) {
   const std::int64_t numbers = plan.rows() * plan.model.width, ranks = plan.run.mesh.tp;
   const DataType type = TypeOf(plan.run.compute_type);
@@ -47,7 +47,7 @@ PassCalls TensorCalls(const StepPlan& plan) {
   return calls;
 }
 
-// Of the keys that a rank attends to.
+// Key heads of a rank.
 std::int64_t LocalKeyHeads(const PlannedModel& model, int tp) {
   const std::int64_t heads = model.heads / tp;
   if (model.key_heads % tp == 0) return model.key_heads / tp;
@@ -86,7 +86,7 @@ std::int64_t PartialCount(const UnitPart& part, const FlatLayout& layout, int sh
   return count;
 }
 
-// One message for all units.
+// One all-reduce per axis for all units.
 void AddPartialSums(const StepPlan& plan, const UnitPart& part, const FlatLayout& layout, int shard_rank,
                     int units, std::vector<Call>& calls) {
   for (const Axis axis : {Axis::kTp, Axis::kEnds}) {
@@ -111,7 +111,7 @@ int Reductions(const StepPlan& plan, int pp_rank) {
   }));
 }
 
-// Of `units` equal units, gathered so many times altogether.
+// The calls of `units` equal units with `gathers` all-gathers in total.
 void AddUnitCalls(const StepPlan& plan, const models::ParameterUnit& unit, const RankPlace& place, int units,
                   int gathers, StateCalls& calls) {
   const PlannedRun& run = plan.run;
@@ -180,7 +180,7 @@ int SizeOf(const PlannedRun& run, Axis axis) {
 
 std::int64_t WireBytes(const Call& call, const PlannedRun& run) {
   const comm::Buffer payload = {nullptr, call.elements, call.type};
-  // Whoever sends a message is not the one who receives it.
+  // The sender of a message must not be its receiver.
   const comm::Request request = {.operation = call.operation,
                                  .in = payload,
                                  .out = payload,

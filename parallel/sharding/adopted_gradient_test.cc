@@ -1,5 +1,5 @@
-// Parameters that are flat buffers of their own take over the memory of their gradients. In float64, against
-// the same sums on plain tensors.
+// Parameters with flat buffers of their own adopt the memory of their gradients. In float64, against the same sums on
+// plain tensors.
 #include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 
 using comm::testing::World;
 
-// Of whole alignments on up to eight ranks: there is no padding.
+// A multiple of the alignment on up to eight ranks: there is no padding.
 constexpr std::int64_t kIn = 16, kOut = 32, kRows = 3;
 constexpr int kMicroBatches = 2;
 

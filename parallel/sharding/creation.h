@@ -1,4 +1,4 @@
-// What DataParallel::Create checks before memory is touched. Private to parallel/sharding.
+// The checks of DataParallel::Create before anything is allocated. Private to parallel/sharding.
 #ifndef PLAIT_PARALLEL_SHARDING_CREATION_H_
 #define PLAIT_PARALLEL_SHARDING_CREATION_H_
 
@@ -12,10 +12,11 @@
 
 namespace plait::parallel {
 
-// The axis of that name, or a group of one where the mesh has none.
+// The axis of that name, or a group of one if the mesh has no such axis.
 comm::Communicator AxisOrSelf(const comm::DeviceMesh& mesh, const std::string& name);
 
-// Collective over the mesh; the same answer on all ranks.
+// Collective over the mesh; the same result on all ranks. INVALID_ARGUMENT, see DataParallel::Create. `initializes`:
+// an InitializeUnit is given.
 absl::Status CheckUnits(const comm::DeviceMesh& mesh, const std::vector<models::ParameterUnit>& units,
                         const DataParallelOptions& options, bool initializes);
 

@@ -53,7 +53,7 @@ BlockState DataParallel::Run(std::size_t block, std::size_t count, const models:
       !(requires_grad(output.hidden) || requires_grad(output.auxiliary_loss))) {
     return output;
   }
-  // Where the last block's backward comes next, it stays: held from now on, or as what follows the stage.
+  // If the last block's backward comes next, the block stays unsharded: held from now on, or as the stage's following.
   const bool staged = engine.stage.has_value();
   const std::ptrdiff_t last = staged ? engine.stage->following + 1 : std::ssize(engine.blocks);
   const bool is_next = end == last;

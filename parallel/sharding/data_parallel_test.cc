@@ -60,7 +60,7 @@ std::vector<Setting> Settings() {
   return settings;
 }
 
-// Rank r of n has r + 1 samples in each pass: shares are not equal.
+// Rank r has r + 1 samples in each pass: ranks have unequal parts of the batch.
 std::int64_t SamplesOf(int rank) { return rank + 1; }
 std::int64_t SamplesOfAll() { return World().size() * (World().size() + 1) / 2; }
 
@@ -252,7 +252,7 @@ bool IsBlock(const Shard& shard, int block = -1) {
   return !parameters.empty() && parameters[0].name.rfind(prefix, 0) == 0;
 }
 
-// What a rank sends in a step, from the formulas in data_parallel.h.
+// Bytes that a rank sends in a step, by the formulas in data_parallel.h.
 std::int64_t ExpectedBytes(const Setting& s, const std::vector<Shard>& shards) {
   std::int64_t scatter = 0, gather = 0, replicas = 0;
   for (std::size_t u = 0; u < shards.size(); ++u) {

@@ -29,7 +29,7 @@ using models::ParameterUnit;
 
 namespace {
 
-// Called by autograd behind each accumulation. It may outlive the engine by one backward.
+// Called by autograd after each accumulation. It may outlive the engine by one backward.
 template <typename Owner>
 class GradientHook final : public torch::autograd::PostAccumulateGradHook {
  public:
@@ -180,7 +180,7 @@ void DataParallel::Engine::AddUnit(const ParameterUnit& unit, const UnitPart& pa
   shards.push_back(std::move(shard));
 }
 
-// Frozen parameters and buffers stay unsharded; from the meta device they get memory here.
+// Frozen parameters and buffers stay unsharded; those on the meta device are allocated here.
 void DataParallel::Engine::AddReplicated(const ParameterUnit& unit) {
   for (const ParameterSpec& parameter : unit.parameters) {
     if (IsTrained(parameter)) continue;
@@ -383,8 +383,8 @@ void DataParallel::Engine::SumPartialGradients() {
   }
 }
 
-// The squares are added up on the device and read once, those of the ranks in their order: the bits of a sum that MPI
-// forms would depend on which ranks share a node.
+// Squares are added on the device and read once; the ranks' sums are added in the order of ranks: the bits of an MPI
+// reduction would depend on which ranks share a node.
 double DataParallel::Engine::GradientNorm() const {
   const at::NoGradGuard no_grad;
   if (options.reproducible) return ReproducibleNorm(shards, mesh.world());

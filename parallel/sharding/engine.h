@@ -1,9 +1,8 @@
 // The units of a DataParallel, and when each of them is unsharded and reduced. Private to parallel/sharding.
 //
-// A Use is a recorded forward pass of some units whose backward may follow. Its hook, on the output's
-// gradient, begins it: the units are held and their gradients expected. A begun use ends with the last
-// gradient of its units, or with the micro-batch. Uses that have not begun at an optimizer step are
-// forgotten: their parameters have changed.
+// A Use is a recorded forward pass of some units whose backward may follow. A hook on the gradient of its output
+// begins it: the units are held and their gradients expected. It ends with the last gradient of its units, or with the
+// micro-batch. Uses that have not begun by the next optimizer step are dropped: their parameters have changed.
 #ifndef PLAIT_PARALLEL_SHARDING_ENGINE_H_
 #define PLAIT_PARALLEL_SHARDING_ENGINE_H_
 
@@ -32,11 +31,11 @@ class DataParallel::Engine : public std::enable_shared_from_this<Engine> {
   Engine(const comm::DeviceMesh& m, std::vector<models::ParameterUnit> u, const DataParallelOptions& o);
   ~Engine();
 
-  // Collective, in this order.
+  // Collective; call in this order.
   absl::Status MakeStore();
   void MakeUnits(const InitializeUnit& initialize);
 
-  // Held until the end of the scope.
+  // Holds units for its lifetime.
   class Holds {
    public:
     Holds(Engine& engine, const UnitIndices& units);  // starts the all-gathers
@@ -52,20 +51,20 @@ class DataParallel::Engine : public std::enable_shared_from_this<Engine> {
   UnitIndices UnitsOfBlocks(std::size_t block, std::size_t count) const;
   void Wait(const UnitIndices& units);
   bool IsInStage(std::ptrdiff_t block) const;
-  // `block` in the stage, else the block that runs behind the stage; negative: none.
+  // Returns `block` if it is in the stage, else the block that runs after the stage; negative: none.
   std::ptrdiff_t OrFollowing(std::ptrdiff_t block) const;
-  // At a stage's end: the block that follows, where prefetching is on or it is one of `units`, which are in memory.
+  // At a stage's end: holds the block that follows, if prefetch is on or it is one of `units`, which are unsharded.
   void HoldFollowing(const UnitIndices& units);
-  // Starts the gathers of a block ahead of its use, where prefetching is on; none beside the ends.
+  // With prefetch: starts the all-gathers of a block ahead of its use. Indices outside the model are ignored.
   void GatherBlock(std::ptrdiff_t block);
-  // The reads of a block's shards.
+  // Starts reading a block's shards from the store.
   void PrefetchBlock(std::ptrdiff_t block) const;
   void PrefetchUnit(std::size_t unit) const;
   void AdvanceGathers();
   void ReshardUnheld();
 
-  // `outputs` of a recorded forward pass of `units`: their backward holds the units. `held`: from now on, not
-  // only from its beginning. `block` is the first of a block's units, or negative.
+  // Records a forward pass of `units` with these outputs: their backward will hold the units; if `held`, they are held
+  // from now on. `block` is the first block of the pass, or negative for the root units.
   void RecordUse(UnitIndices units, std::ptrdiff_t block, bool held, const std::vector<at::Tensor>& outputs);
   void BeginUse(std::int64_t use);
   void EndUses();
@@ -91,11 +90,11 @@ class DataParallel::Engine : public std::enable_shared_from_this<Engine> {
   std::vector<ReplicatedTensor> replicated_tensors;
   std::unique_ptr<Reductions> reductions;
   std::optional<StageBlocks> stage;        // none: all blocks, forward and then backward
-  std::unique_ptr<const Holds> following;  // of the block behind the stage, until it is used
+  std::unique_ptr<const Holds> following;  // of the block after the stage, until it is used
   std::map<const void*, std::pair<std::size_t, std::size_t>> by_parameter;  // unit and index in it
   bool in_backward = false;
-  bool reduced = false;  // the last micro-batch's gradients wait for a step
-  bool partial = false;  // and for their sums along axes with partial ones
+  bool reduced = false;  // gradients are reduced, a step must follow
+  bool partial = false;  // SumPartialGradients has not run yet
   bool broken = false;   // an exception left a backward
 
  private:

@@ -39,7 +39,7 @@ FlatBuffer::FlatBuffer(BufferPool* pool, std::int64_t count, const at::TensorOpt
     : pool_(pool),
       tensor_(at::empty({0}, options)),
       bytes_(static_cast<std::size_t>(count) * tensor_.element_size()) {
-  // Sizes without memory behind them, which resize_ would get.
+  // Sets sizes without allocating memory, as resize_ would.
   tensor_.unsafeGetTensorImpl()->set_sizes_contiguous({count});
 }
 

@@ -1,4 +1,4 @@
-// Memory that goes and comes under views that autograd has saved.
+// Memory that is released and allocated again under views that autograd has saved.
 #include "parallel/sharding/flat_buffer.h"
 
 #include <ATen/TensorOperators.h>
@@ -26,7 +26,7 @@ TEST(FlatBufferTest, SavedViewsSeeTheMemoryThatIsThereInBackward) {
   buffer.Release();
   EXPECT_EQ(parameter.storage().nbytes(), 0u);
   FlatBuffer other(&pool, 4, at::kDouble);
-  other.Allocate();  // takes the memory that was released, and spoils it
+  other.Allocate();  // reuses the released memory, and overwrites it
   other.tensor().fill_(-100);
   EXPECT_EQ(pool.bytes(), 32);
   buffer.Allocate();

@@ -1,13 +1,13 @@
-// Where the parameters of a unit lie in one flat buffer, and which part of it is whose.
+// Where the parameters of a unit are in a flat buffer, and which part of it each rank has.
 //
 //   const FlatLayout layout = FlatLayout::Make({{"w", {3, 5}, true}, {"b", {5}, false}}, /*ranks=*/2);
 //   layout.count();                 // elements, with padding: a multiple of ranks
-//   layout.shard_count();           // of one rank: rank r has [r * shard_count(), (r + 1) * shard_count())
-//   layout.Slices(1);               // what rank 1 has of which parameter
+//   layout.shard_count();           // per rank: rank r has [r * shard_count(), (r + 1) * shard_count())
+//   layout.Slices(1);               // the parts of parameters in rank 1's shard
 //
-// Parameters with weight decay come first, the others behind them, in the order given: a shard is then at
-// most two pieces for an optimizer. Each begins at a multiple of kAlignment elements, as vector kernels like
-// it. Gaps and the end are padding: zero in every buffer, always.
+// Parameters with weight decay come first, then the others, each in the order given: an optimizer then updates a shard
+// in at most two pieces. Each begins at a multiple of kAlignment elements, for vectorized kernels. Gaps and the end are
+// padding, which is always zero.
 #ifndef PLAIT_PARALLEL_SHARDING_FLAT_LAYOUT_H_
 #define PLAIT_PARALLEL_SHARDING_FLAT_LAYOUT_H_
 
@@ -38,7 +38,7 @@ class FlatLayout {
  public:
   static constexpr std::int64_t kAlignment = 16;
 
-  // `count` and `offset` of the parameters given are not read. ranks >= 1.
+  // Sets `count` and `offset` of the parameters. ranks >= 1.
   static FlatLayout Make(std::vector<FlatParameter> parameters, int ranks);
 
   // In the order given.
@@ -49,7 +49,7 @@ class FlatLayout {
   // Elements of parameters, without padding.
   std::int64_t parameter_count() const;
 
-  // In order of their place.
+  // By ascending offset in the shard.
   std::vector<FlatSlice> Slices(int rank) const;
   // Elements of rank's shard that belong to parameters with decay (or to padding among them): [0, this).
   std::int64_t DecayedCount(int rank) const;

@@ -1,5 +1,5 @@
-// Forward and backward passes in other orders than one after the other, against the same passes on plain
-// tensors, in float64; and the errors of passes that cannot be right.
+// Forward and backward passes in unusual orders, against the same passes on plain tensors, in float64; and the errors
+// of invalid ones.
 #include <ATen/ops/mm.h>
 #include <ATen/ops/zeros_like.h>
 #include <gmock/gmock.h>
@@ -183,8 +183,8 @@ TEST(Holds, ABlockThatIsUsedTwice) {
   }
 }
 
-// The scale of block 2 is used by blocks 0 and 1 too, whose activations are computed again: its gradient
-// arrives in parts, after the block's own reduction has begun.
+// The scale of block 2 is also used by blocks 0 and 1, which are checkpointed: parts of its gradient arrive after the
+// block's own reduction has started.
 TEST(Holds, AParameterThatSeveralCheckpointedBlocksUse) {
   ForEachSetting([](Pair& pair) {
     if (ShardsParameters(pair.dp->options().strategy) && World().size() > 1) return;  // sharded there

@@ -9,10 +9,10 @@
 namespace plait::parallel {
 namespace {
 
-// Of two terms there is one sum: any transport's.
+// The sum of two terms has only one order.
 bool HasOneOrder(const comm::Communicator& axis) { return axis.size() <= 2; }
 
-// The sum of the rows over the tree, in the first one.
+// Adds the rows in the order of the tree; the sum is in the first one.
 void AddRows(const at::Tensor& rows) {
   const std::int64_t count = rows.size(0);
   for (std::int64_t width = 1; width < count; width *= 2) {
@@ -87,7 +87,7 @@ AxisSum AxisSum::AllReduce(const comm::Communicator& axis, const comm::Communica
   return sum;
 }
 
-// The terms are there.
+// Called when the terms have arrived.
 void AxisSum::AddUp() {
   const at::NoGradGuard no_grad;
   AddRows(terms_);

@@ -1,10 +1,9 @@
-// Sums of gradients that are associated by one binary tree, whatever the number of ranks. Private to
-// parallel/sharding.
+// Sums of gradients in the association of a fixed binary tree, for any number of ranks. Private to parallel/sharding.
 //
-// The leaves 0 ... 2^n - 1 of a step are micro-batches, in the order of data ranks and, on each of these, of
-// MicroBatch::leaf. A node of height h is the sum of the leaves [k 2^h, (k + 1) 2^h): of its two halves. A rank
-// with 2^k leaves adds the lower levels (LeafSum), the shard axis the next ones, the replicate axis those
-// above (AxisSum). As long as all sizes are powers of two, the tree is the same.
+// The leaves 0 ... 2^n - 1 of a step are micro-batches, ordered by data rank, then by MicroBatch::leaf. Node k of
+// height h is the sum of its two halves, of the leaves [k 2^h, (k + 1) 2^h). A rank with 2^k leaves adds the lowest k
+// levels (LeafSum), the shard axis the next ones, the replicate axis the rest (AxisSum). If all sizes are powers of
+// two, this is always the same tree.
 #ifndef PLAIT_PARALLEL_SHARDING_LEAF_SUM_H_
 #define PLAIT_PARALLEL_SHARDING_LEAF_SUM_H_
 
@@ -20,31 +19,33 @@
 
 namespace plait::parallel {
 
-// The leaves of one rank. In order they are 1 + log2(leaves) buffers at most; any other order gives the same bits.
+// Sums the leaves of one rank. Added in ascending order they take at most 1 + log2(leaves) buffers; any other order
+// gives the same bits.
 class LeafSum {
  public:
-  // Each leaf once; of one size.
+  // Add each leaf once; all have the same size. Twice is a programming error.
   void Add(int leaf, FlatBuffer gradient);
   bool empty() const { return nodes_.empty(); }
-  // The sum; a leaf that did not come is left out. Not of none.
+  // Returns the sum of the leaves that were added, of which there must be one, and clears.
   FlatBuffer Take();
 
  private:
   std::map<std::pair<int, int>, FlatBuffer> nodes_;  // by height and index
 };
 
-// One sum over the ranks of an axis, under way. Rules as for comm::TensorWork.
+// A sum over the ranks of an axis in flight. The rules of comm::TensorWork apply.
 class AxisSum {
  public:
   AxisSum() = default;
 
-  // `whole` (ranks * n) -> `shard` (n), which may be this rank's part of `whole`. `over_tree`: over the tree, and the
-  // number of ranks is a power of two; else in the order of the transport. Bytes are the same: the ranks
-  // exchange their parts, and each adds up those of its shard.
+  // Collective. `whole` (ranks * n) -> `shard` (n), which may be this rank's part of `whole`. `over_tree`: adds in the
+  // order of the tree, and the number of ranks must be a power of two; else in any order. Sends the same bytes either
+  // way: over the tree, ranks exchange their parts (all-to-all), and each adds those of its shard.
   static AxisSum ReduceScatter(const comm::Communicator& axis, const at::Tensor& whole,
                                const at::Tensor& shard, bool over_tree, int tag);
-  // In place: as a reduce-scatter and an all-gather. The second begins within Test or Wait, on `gather`, a
-  // communicator of the same ranks that has no other calls: the caller lets sums go on in one order.
+  // Collective, in place. Over the tree of more than two ranks: a reduce-scatter and an all-gather, which starts within
+  // Test or Wait, on `gather`, a communicator of the same ranks without other calls; callers must advance sums in the
+  // same order on all ranks.
   static AxisSum AllReduce(const comm::Communicator& axis, const comm::Communicator& gather,
                            const at::Tensor& values, bool over_tree, int tag);
 
@@ -56,10 +57,10 @@ class AxisSum {
   void AddUp();
 
   comm::TensorWork work_;
-  at::Tensor terms_;   // (ranks, n) on their way; undefined: work_ is the last part
-  at::Tensor shard_;   // where their sum goes
+  at::Tensor terms_;   // (ranks, n) in flight; undefined: work_ is the last operation
+  at::Tensor shard_;   // receives their sum
   at::Tensor values_;  // to be gathered
-  at::Tensor padded_;  // values_, or a copy that the number of ranks divides
+  at::Tensor padded_;  // values_, or a copy padded to a multiple of the ranks
   std::optional<comm::Communicator> gather_;
   int tag_ = 0;
 };

@@ -21,7 +21,7 @@ using comm::testing::World;
 // Below, at and above multiples of 2, 4 and 8.
 constexpr std::int64_t kCounts[] = {1, 2, 3, 5, 7, 8, 9, 16, 29, 61, 64};
 
-// Of many magnitudes, so that every order of a sum has other bits.
+// Of many magnitudes, so that every order of summation gives different bits.
 at::Tensor Numbers(std::int64_t count, int of) {
   const at::Tensor numbers = TestNumbers({count}, 17 + of, at::kFloat);
   return numbers.div(numbers.abs() + 1e-3f).mul(TestNumbers({count}, 1000 + of, at::kFloat));
@@ -60,7 +60,7 @@ TEST(AxisSum, AllReduceIsTheTreeForEverySize) {
   const comm::Communicator gather = world.Split(0, world.rank(), "gather");
   for (const std::int64_t count : kCounts) {
     const std::vector<at::Tensor> terms = TermsOf(world.size(), count);
-    // In the midst of other numbers, which stay.
+    // Surrounded by other elements, which must not change.
     const at::Tensor whole = at::zeros({count + 2}, at::kFloat).fill_(-5);
     const at::Tensor values = whole.narrow(0, 1, count);
     for (const bool polls : {false, true}) {
@@ -87,7 +87,7 @@ TEST(AxisSum, ReduceScatterIsTheTree) {
   }
 }
 
-// Were they not, the tests above would say nothing.
+// Otherwise the tests above would prove nothing.
 TEST(AxisSum, OtherOrdersHaveOtherBits) {
   const std::vector<at::Tensor> terms = TermsOf(4, 64);
   std::int64_t same = 0;

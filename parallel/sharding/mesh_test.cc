@@ -1,6 +1,5 @@
-// Units whose parameters are replicated, split or partial along further axes of the mesh: sums, the global
-// norm, buffers and frozen parameters against gradients of all ranks that every rank computes for itself, in
-// float64.
+// Units whose parameters are replicated, split or partial along further axes of the mesh: sums, the global norm,
+// buffers and frozen parameters, against references that every rank computes by itself in float64.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -33,7 +32,7 @@ struct Setting {
   int replicas, shards, tp;
 };
 
-// Whatever the world has room for beside a second axis.
+// All sizes for which the world has enough ranks beside a second axis.
 std::vector<Setting> Settings() {
   std::vector<Setting> settings;
   for (int tp = 1; tp <= World().size(); tp *= 2) {
@@ -186,7 +185,7 @@ TEST(Mesh, UnitsMayDifferAlongAxesThatDoNotShareThem) {
 }
 
 TEST(Mesh, UnitsThatShareAnAxisMustNotDiffer) {
-  if (World().size() == 1) return;  // nobody to differ from
+  if (World().size() == 1) return;  // no other rank
   const Setting s = {Strategy::kZero1, 1, 1, World().size()};
   std::vector<ParameterUnit> units = Units();
   if (World().rank() == World().size() - 1) units[1].parameters[kNorm].name = "scale";

@@ -1,5 +1,5 @@
-// Masters and parameters outside of memory: the bits of training in memory, the bytes held, and what is told
-// when the place fails.
+// Offloaded masters and parameters: training is bitwise identical to training in memory; bytes held; errors of the
+// store.
 #include <ATen/ops/equal.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -177,7 +177,7 @@ TEST(OffloadTest, MastersInAFileGiveTheSameBits) {
   ExpectSameBits({Strategy::kDdp, n, 1, at::kFloat}, InFile(), false);  // masters are the parameters
 }
 
-// A step that is left out leaves the masters and what computes alone.
+// A skipped step changes neither masters nor parameters.
 TEST(OffloadTest, AnOverflowChangesNothing) {
   Program program(Settings(at::kBFloat16)[0], InFile(), true, InFile());
   const std::vector<at::Tensor> before = program.Masters(), parameters = program.Parameters();
@@ -187,7 +187,7 @@ TEST(OffloadTest, AnOverflowChangesNothing) {
   ExpectEqual(program.Parameters(), parameters, "parameter");
 }
 
-// Two buffers of the largest share for all masters; without prefetch one block whole, and the root units.
+// Two buffers of the largest shard for all masters; without prefetch one unsharded block, and the root units.
 TEST(OffloadTest, ParametersInAFileTakeTwoBuffers) {
   const Setting s = {Strategy::kFsdp, 1, World().size(), at::kFloat, true, false};
   Program program(s, InFile(), true, InFile());
@@ -208,7 +208,7 @@ TEST(OffloadTest, ParametersInAFileTakeTwoBuffers) {
   EXPECT_GE(program.dp->peak_bytes(), buffers + roots + block + kept_gradients);
 }
 
-// Forward, backward and step name each share before it is wanted: no read but the first of all is unexpected.
+// Forward, backward and step prefetch each shard before it is needed: only the very first read is unexpected.
 TEST(OffloadTest, EveryReadBeginsBeforeItIsWanted) {
   const int n = World().size();
   std::vector<Setting> settings = {{Strategy::kZero1, 1, n, at::kBFloat16}};
@@ -261,7 +261,7 @@ TEST(OffloadTest, BadInputIsToldOnAllRanks) {
   EXPECT_NE(differ.message().find("give all ranks the same flags"), absl::string_view::npos) << differ;
 }
 
-// Files of one rank may not grow beyond `bytes`: as on a full disk.
+// Limits the size of this rank's files, which simulates a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -287,7 +287,7 @@ TEST(OffloadTest, OneRanksFullDiskIsToldOnAllRanks) {
   EXPECT_EQ(status.message().find('\n'), absl::string_view::npos);
 }
 
-// Cuts every file of this process that keeps state; they have no names.
+// Truncates every state file of this process; they are unlinked.
 void CutStateFiles() {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc/self/fd")) {
@@ -304,7 +304,7 @@ void CutStateFiles() {
   }
 }
 
-// The collectives go on, the loss shows it, and the step is left out with one error everywhere.
+// Collectives continue, the loss is NaN, and the step is skipped with the same error on all ranks.
 TEST(OffloadTest, AReadThatFailsOnOneRankEndsTheStepOnAll) {
   Program program({Strategy::kFsdp, 1, World().size()}, InFile(), true);
   program.Backward(0);

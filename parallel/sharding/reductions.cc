@@ -69,7 +69,7 @@ void Reductions::MoveSums(std::size_t must_sum) {
   for (std::size_t u = summed_; u < scattered_; ++u) {
     const bool summed = At(u).AdvanceReplicaSum(/*wait=*/u < must_sum);
     if (summed && u == summed_) ++summed_;
-    // The second halves of these sums begin in one order.
+    // The second halves of these sums must start in the same order on all ranks.
     if (!summed && At(u).context().reproducible) return;
   }
 }

@@ -1,13 +1,13 @@
-// The reductions of the gradients of all units, in one order on every rank. Private to parallel/sharding.
+// Reduces the gradients of all units, in the same order on every rank. Private to parallel/sharding.
 //
 //   reductions.Begin(reduces, last);
-//   loss.backward();      // Complete and Advance behind gradients: starts what may leave, polls the rest
+//   loss.backward();      // gradient hooks call Complete and Advance: starts what is ready, polls the rest
 //   reductions.Finish();  // starts what autograd did not complete, and waits for all
 //
-// Units are reduced in one order, whatever order their gradients become complete in, so that ranks make the
-// same calls in the same order; sums over replicas likewise, as shards arrive (Li et al., "PyTorch
-// Distributed", VLDB 2020, section 3.2). In the first pass that is the reverse of the units'; then the order
-// in which they became complete there on the first rank of every axis.
+// Units are reduced in a fixed order, whatever the order in which their gradients become complete, so that all ranks
+// make the same calls in the same order; likewise the sums over replicas, as shards arrive (Li et al., "PyTorch
+// Distributed", VLDB 2020, section 3.2). At first it is the reverse order of units; after the first pass that reduces,
+// the order in which they became complete on rank 0 of every axis.
 #ifndef PLAIT_PARALLEL_SHARDING_REDUCTIONS_H_
 #define PLAIT_PARALLEL_SHARDING_REDUCTIONS_H_
 
@@ -21,13 +21,13 @@ namespace plait::parallel {
 
 class Reductions {
  public:
-  // `axes`: those that shard or replicate units. `most_in_flight`: units that are reduced at a time, where
-  // unsharded gradients are memory that is released when they have arrived; 0: each has arrived before
-  // autograd goes on.
+  // `axes`: the axes that shard or replicate units. `most_in_flight`: limits the reduce-scatters in flight, because
+  // unsharded gradients are released only when their shard has arrived; 0: each is waited for before autograd
+  // continues.
   Reductions(std::vector<Unit*> units, std::vector<comm::Communicator> axes, std::size_t most_in_flight);
 
   void Begin(bool reduces, bool last);
-  // Unit `unit` has its last gradient of this micro-batch.
+  // Unit `unit` has all gradients of this micro-batch.
   void Complete(std::size_t unit) { completed_.push_back(static_cast<std::int64_t>(unit)); }
   void Advance();
   // Collective in a micro-batch that reduces.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kBlock = FlatLayout::kAlignment;
 
-// Not inlined: one code, and so one rounding, for whole blocks and for the last one of a parameter.
+// Not inlined: the same code, and so the same rounding, for whole blocks and for the last one of a parameter.
 template <typename T>
 __attribute__((noinline)) double SquareOfBlock(const T* values) {
   double squares[kBlock];

@@ -9,9 +9,9 @@
 
 namespace plait::parallel {
 
-// Collective over `world`. Root of the sum of the squares of all primary elements, gradients on CPU. Squares of
-// FlatLayout::kAlignment elements, which no shard boundary divides, are added up in float64 in one order; these
-// sums are added exactly (base/exact_sum.h).
+// Collective over `world`. The 2-norm of all primary gradients, which must be on CPU. Squares of FlatLayout::kAlignment
+// elements, which no shard boundary separates, are added in float64 in a fixed order; these sums are added exactly
+// (base/exact_sum.h).
 double ReproducibleNorm(const std::vector<Shard>& shards, const comm::Communicator& world);
 
 }  // namespace plait::parallel

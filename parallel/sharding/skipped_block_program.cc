@@ -1,4 +1,4 @@
-// Ranks that skip different blocks of the same size under fsdp: run by skipped_block_test.sh on two ranks.
+// Two ranks that skip different blocks of the same size with fsdp; run by skipped_block_test.sh.
 #include <cstdio>
 #include <cstdlib>
 
@@ -31,7 +31,7 @@ absl::Status Run(const comm::Communicator& world) {
 }  // namespace
 }  // namespace plait::parallel
 
-// skipped_block_program SHARED_BYTES: 0 for messages instead of shared memory.
+// skipped_block_program [SHARED_BYTES]: 0 for messages instead of shared memory.
 int main(int argc, char** argv) {
   plait::comm::SessionOptions options;
   if (argc > 1) options.shared_bytes_per_rank = std::atoll(argv[1]);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# skipped_block_test.sh LAUNCH PROGRAM: rank 0 gathers the parameters of unit 2 (block 1) where rank 1 gathers those of
-# unit 3, which are as many. The job must end at once, with a line that names both, through shared memory and through
+# skipped_block_test.sh LAUNCH PROGRAM: rank 0 gathers the parameters of unit 2 (block 1) while rank 1 gathers those of
+# unit 3, which has the same size. The job must abort at once with a line that names both, with shared memory and with
 # messages.
 set -u
 launch=$1 program=$2

@@ -1,5 +1,5 @@
-// A shard of a unit that stays in memory, or lies in a slot of a StateStore between its uses. Private to
-// parallel/sharding: whoever reads or steps a shard need not know where it lies.
+// A shard of a unit that is either in memory or, between uses, in a slot of a StateStore, behind one interface.
+// Private to parallel/sharding.
 //
 //   StoredTensor master(store, slot);  // or StoredTensor(tensor)
 //   master.Prefetch();                 // its read starts
@@ -30,15 +30,14 @@ class StoredTensor {
   StoredTensor(StateStore* store, std::size_t slot) : store_(store), slot_(slot) {}
 
   bool resident() const { return store_ == nullptr; }
-  // Undefined where it does not stay.
+  // Undefined unless resident().
   const at::Tensor& tensor() const { return tensor_; }
 
-  // It is visited next.
+  // It is visited next: starts reading it.
   void Prefetch() const {
     if (!resident()) store_->Prefetch(slot_);
   }
-  // Values are valid during the call. `changes`: what is written into them stays. The store's error, or the
-  // visitor's.
+  // `values` is valid during the call. `changes`: writes to it are kept. Returns the store's error or the visitor's.
   absl::Status Visit(bool changes, const Visitor& visit) const;
 
  private:

@@ -1,10 +1,10 @@
-// A small network for tests of the engine: a tied embedding as root, residual blocks with a norm's scale, a
-// matrix and a bias, and a root unit behind them.
+// A small network for tests of the engine: a tied embedding as root unit, residual blocks with a scale, a matrix and a
+// bias, and a root unit at the end.
 //
 //   TestingModel model(at::kDouble);
 //   auto dp = DataParallel::Create(mesh, model.units, options, ...);
 //   model.run = [&](std::size_t block, const auto& forward, const auto& x) { return dp->Run(...); };
-//   model.Loss(x, y)    // (batch, kWidth) both; the sum of squares over the samples
+//   model.Loss(x, y)    // both (batch, kWidth); the sum of squared errors
 #ifndef PLAIT_PARALLEL_SHARDING_TESTING_MODEL_H_
 #define PLAIT_PARALLEL_SHARDING_TESTING_MODEL_H_
 
@@ -23,7 +23,7 @@
 
 namespace plait::parallel {
 
-// Numbers in [-1, 1) from a recurrence: the same on every rank.
+// Pseudorandom numbers in [-1, 1): the same on every rank.
 inline at::Tensor TestNumbers(std::vector<std::int64_t> sizes, std::uint64_t seed,
                               at::ScalarType type = at::kDouble) {
   at::Tensor tensor = at::empty(sizes, at::kDouble);
@@ -36,7 +36,7 @@ inline at::Tensor TestNumbers(std::vector<std::int64_t> sizes, std::uint64_t see
 }
 
 struct TestingModel {
-  static constexpr std::int64_t kWidth = 7;  // nothing divides
+  static constexpr std::int64_t kWidth = 7;  // not divisible by any number of ranks
   static constexpr int kBlocks = 3;
 
   explicit TestingModel(at::ScalarType type, at::Device device = at::kCPU) : units(MakeUnits(type, device)) {
@@ -95,7 +95,7 @@ struct TestingModel {
   }
 
   std::vector<models::ParameterUnit> units;
-  std::size_t blocks_used = kBlocks;  // fewer: parameters of the others are not reached
+  std::size_t blocks_used = kBlocks;  // fewer: the others get no gradients
   // Runs a block; through DataParallel::Run once an engine has the model.
   using Runner =
       std::function<models::BlockState(std::size_t, const models::BlockForward&, const models::BlockState&)>;

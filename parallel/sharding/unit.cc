@@ -49,7 +49,7 @@ bool Any(const std::vector<bool>& flags) {
   return std::find(flags.begin(), flags.end(), true) != flags.end();
 }
 
-// Without its destructor: its operation may be under way.
+// Leaks it instead of calling its destructor: its operation may still be in flight.
 template <typename Work>
 void Leave(Work& work) {
   static_cast<void>(std::make_unique<Work>(std::move(work)).release());
@@ -81,7 +81,7 @@ Unit::Unit(const UnitContext* context, const std::string& name,
                                 "\" is sharded: run its block through DataParallel::Run, inside "
                                 "DataParallel::Forward")));
   }
-  // Without a second buffer where types are the same.
+  // A second buffer only if types differ.
   initial_ = context->mixed() ? at::empty({layout_.count()}, context->master_options) : unsharded_.tensor();
   initial_.zero_();
   TakeValues();
@@ -147,7 +147,7 @@ absl::Status Unit::PlaceMaster() {
 }
 
 absl::Status Unit::VisitMaster(bool changes, const StoredTensor::Visitor& visit) {
-  if (changes) WaitUnsharded();  // an all-gather that nobody has waited for still reads what follows
+  if (changes) WaitUnsharded();  // an all-gather in flight may still read the master
   return master_.Visit(changes, [&](const at::Tensor& master) {
     PLAIT_RETURN_IF_ERROR(visit(master));
     if (changes && !master_.resident()) FollowMaster(master);
@@ -178,7 +178,7 @@ void Unit::Prefetch() const {
   if (!unsharded_.allocated() && !shard_.defined() && layout_.count() > 0) master_.Prefetch();
 }
 
-// Ranks gather whatever happens: who could not read sends what every loss shows.
+// The all-gather must happen on all ranks: a rank that could not read sends NaN, which shows in every loss.
 void Unit::LoadOwnShard() {
   const at::Tensor own = OwnShard();
   const StoredTensor source = shard_.defined() ? StoredTensor(shard_) : master_;
@@ -260,7 +260,7 @@ FlatBuffer Unit::GradientBuffer() const {
 
 void Unit::BeginMicroBatch(int leaf) {
   leaf_ = leaf;
-  // Last step's gradient makes room before autograd allocates the next one.
+  // Releases the last step's gradient before autograd allocates the next one.
   if (unsharded_gradient_.adopted() && !filled_[0]) unsharded_gradient_.Release();
   ExpectGradients();
   sent_ = false;
@@ -416,8 +416,8 @@ bool Unit::AdvanceReplicaSum(bool wait) {
   return true;
 }
 
-// A parameter that is reached from two blocks whose activations are computed again gets its gradient twice; a tied one
-// from both ends of the model, where sums are reproducible.
+// Late gradients: of a parameter that is used by two blocks with activation checkpointing, which gets two gradients;
+// with reproducible sums, of a tied parameter, which gets one from each end of the model.
 void Unit::ReduceLate(bool last) {
   const at::NoGradGuard no_grad;
   const bool over_tree = context_->reproducible;

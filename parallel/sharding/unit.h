@@ -1,11 +1,11 @@
-// One unit of a DataParallel: its parameters as views of a flat buffer, this rank's shard of it, and the way
-// of gradients from autograd to the shard. Private to parallel/sharding.
+// One unit of a DataParallel, or a part of one (unit_parts.h): its parameters as views of a flat buffer, this rank's
+// shard of it, and the reduction of gradients to the shard. Private to parallel/sharding.
 //
 //   parameters   AddHold -> WaitUnsharded -> (forward or backward) -> DropHold
 //   gradients    Accumulate for every parameter -> StartReduceScatter -> StartReplicaSum -> PartialGradients
 //   a step       VisitMaster to change it; AllGather
 //
-// Nothing here decides when: data_parallel.cc does, the same on all ranks.
+// engine.cc and reductions.cc decide when each of these is called, in the same order on all ranks.
 #ifndef PLAIT_PARALLEL_SHARDING_UNIT_H_
 #define PLAIT_PARALLEL_SHARDING_UNIT_H_
 
@@ -28,11 +28,11 @@
 
 namespace plait::parallel {
 
-// What units with the same axes have in common.
+// Shared by all units with the same axes.
 struct UnitContext {
   const comm::DeviceMesh* mesh;
-  // Of the same ranks; two, because the order of gathers and the order of reductions are each fixed, but not
-  // how they mix.
+  // Two communicators of the same ranks, because gathers are in a fixed order and reductions are in a fixed order, but
+  // not relative to each other.
   comm::Communicator gather, reduce;
   comm::Communicator replicate;
   comm::Communicator replicate_gather;  // of the same ranks, for the second halves of sums (AxisSum)
@@ -43,22 +43,22 @@ struct UnitContext {
   bool offloads_parameters = false;
   bool reproducible = false;    // sums over the tree of leaf_sum.h
   StateStore* store = nullptr;  // of masters, a slot per unit; null: they are in memory
-  absl::Status* status;         // the first error of a read for a gather
+  absl::Status* status;         // the first read error of a gather
   int ranks() const { return gather.size(); }
   bool mixed() const { return compute_type != master_options.dtype().toScalarType(); }
   bool shards_parameters() const {
     return ShardsParameters(strategy) && (ranks() > 1 || offloads_parameters);
   }
-  // Gathers are made of shards in compute_type; else of masters.
+  // All-gathers start from shards in compute_type; else from masters.
   bool keeps_shards() const { return shards_parameters() && store != nullptr && !offloads_parameters; }
   bool shards_gradients() const { return ShardsGradients(strategy) && ranks() > 1; }
 };
 
 class Unit {
  public:
-  // Local. Parameters are views of an unsharded buffer, with the values that they had; zero where they were
-  // on the meta device. They have the masters' type until ShardInitialValues. `name` is for messages, `slot`
-  // of the masters' store and, as the collectives' tag, of the call that ranks must have in common. The specifications outlive the unit.
+  // Local. Makes parameters views of an unsharded buffer, with the values that they had; zero if they were on the meta
+  // device. They have the masters' type until ShardInitialValues. `name` is for messages; `slot` is the slot in the
+  // masters' store and the tag of the unit's collectives. `parameters` must outlive the unit.
   Unit(const UnitContext* context, const std::string& name,
        std::vector<const models::ParameterSpec*> parameters, FlatLayout layout, std::size_t slot);
   // Does not wait; operations in flight keep their buffers alive.
@@ -66,49 +66,49 @@ class Unit {
   Unit(const Unit&) = delete;
   Unit& operator=(const Unit&) = delete;
 
-  // Collective, once. Values become those of rank 0 along all axes that hold the same ones, and masters the
-  // shards of them; the unit is resharded. The error is this rank's, of the store.
+  // Collective; call once. Broadcasts values from rank 0 along all axes with the same values, makes masters of this
+  // rank's shard, and reshards the unit. Returns this rank's error of the store.
   absl::Status ShardInitialValues();
 
   const FlatLayout& layout() const { return layout_; }
   const UnitContext& context() const { return *context_; }
   const std::vector<const models::ParameterSpec*>& parameters() const { return parameters_; }
   const StoredTensor& master() const { return master_; }
-  // Parameters in memory follow a master that `visit` changes in a store.
+  // If `visit` changes a master in a store, parameters in memory are updated.
   absl::Status VisitMaster(bool changes, const StoredTensor::Visitor& visit);
-  // This rank's shard of the sum, after the last micro-batch of a step; undefined before the first.
+  // This rank's shard of the summed gradient, after the last micro-batch of a step; undefined before the first.
   const at::Tensor& gradient() const { return gradient_; }
 
-  // Unsharded while held. The first hold starts the all-gather, the end of the last one reshards.
+  // The unit is unsharded while held. The first hold starts the all-gather, the end of the last one reshards.
   void AddHold();
   void DropHold();
   bool held() const { return holds_ > 0; }
-  void Prefetch() const;  // its gather comes next: a shard that lies in a store is read meanwhile
-  void StartAllGather();  // ahead of a hold; nothing if it is unsharded or on its way
+  void Prefetch() const;  // its gather comes next: starts reading its shard from the store
+  void StartAllGather();  // ahead of a hold; no-op if it is unsharded or being gathered
   void WaitUnsharded();
   void AdvanceAllGather();
-  void ReshardIfUnheld();  // nothing unless parameters are sharded
-  // The master has changed: parameters follow, gradients and holds are forgotten.
+  void ReshardIfUnheld();  // no-op unless parameters are sharded
+  // The master has changed: starts the all-gather of parameters, discards gradients and holds.
   void AllGather();
 
-  // Takes .grad() of parameter `index` into the flat gradient. True when it was the last one missing since
-  // ExpectGradients. A gradient that comes after the others were sent is kept for ReduceLate; where sums are
-  // reproducible, also a parameter's second one of a leaf.
+  // Moves .grad() of parameter `index` into the flat gradient. Returns true if it was the last one missing since
+  // ExpectGradients. A gradient that arrives after StartReduceScatter is kept for ReduceLate; with reproducible sums
+  // also a second gradient of the same parameter and leaf.
   bool Accumulate(std::size_t index);
   // A backward through the unit begins: gradients of all parameters are expected (again).
   void ExpectGradients();
   void BeginMicroBatch(int leaf);
-  void EndMicroBatch();  // the leaf joins its tree
+  void EndMicroBatch();  // adds the leaf to its tree
   bool all_accumulated() const { return missing_ == 0; }
-  // Sends gradients on their way: those not accumulated are zero. `last` of a step: also along replicate.
+  // Starts the reduction of gradients; missing ones are zero. Does nothing for unsharded gradients unless `last`.
   void StartReduceScatter(bool last);
   // Polls the reduce-scatter, or waits for it. True once the shard has arrived; StartReplicaSum may follow.
   bool AdvanceReduceScatter(bool wait);
   void StartReplicaSum();
   bool AdvanceReplicaSum(bool wait);  // true when summed
-  // Blocking, behind these: gradients that came late.
+  // Blocking, after these: reduces gradients that arrived late.
   void ReduceLate(bool last);
-  // Views of this rank's gradients that are partial along the axis. Ranks along it have the same layout.
+  // Views of this rank's gradients that are partial along the axis. Ranks along it must have the same layout.
   std::vector<at::Tensor> PartialGradients(const std::string& axis) const;
 
  private:
@@ -118,7 +118,7 @@ class Unit {
   void TakeValues();
   void Reshard();
   at::Tensor OwnShard() const;  // of the unsharded buffer
-  // Of its collectives: two units may be as large.
+  // Tag of its collectives: two units may have the same size.
   int tag() const { return static_cast<int>(slot_); }
   absl::Status PlaceMaster();
   void FollowMaster(const at::Tensor& master);
@@ -145,7 +145,7 @@ class Unit {
   StoredTensor master_;
   at::Tensor shard_;  // in compute_type, where keeps_shards
   at::Tensor gradient_;
-  at::Tensor scattered_;           // where a further micro-batch's shard arrives before it is added
+  at::Tensor scattered_;           // receives a further micro-batch's shard before it is added
   std::vector<bool> filled_;       // parameters with a gradient in unsharded_gradient_, over micro-batches
   std::vector<bool> seen_;         // since ExpectGradients
   std::vector<bool> late_;         // parameters with a late gradient in this step

@@ -13,7 +13,7 @@ using models::ParameterUnit;
 
 namespace {
 
-// Of the whole tensor: ranks with unequal parts of it (experts, a vocabulary) take the same parameters as large.
+// Of the whole tensor: ranks with unequal parts of it (experts, a vocabulary) must agree on which parameters are large.
 std::int64_t WholeBytes(const ParameterSpec& p) {
   std::int64_t bytes = static_cast<std::int64_t>(p.tensor.element_size());
   for (const std::int64_t size : p.placement.boxes.empty() ? p.tensor.sizes().vec() : p.placement.shape)

@@ -1,4 +1,4 @@
-// Which parameters of a unit travel together as one flat buffer. Local.
+// Which parameters of a unit share a flat buffer. Local.
 #ifndef PLAIT_PARALLEL_SHARDING_UNIT_PARTS_H_
 #define PLAIT_PARALLEL_SHARDING_UNIT_PARTS_H_
 
@@ -13,12 +13,14 @@ namespace plait::parallel {
 
 using UnitPart = std::vector<const models::ParameterSpec*>;
 
-// Of the trained parameters of `unit`, which outlives the result. Parameters of at least `part_bytes` are parts of
-// their own, in root units and where the strategy keeps parameters unsharded (DataParallelOptions::part_bytes). Ranks
-// along an axis that splits some parameters unequally have other layouts of these: so that they have one layout of
-// those whose gradients they sum, these are parts of their own.
+// Groups the trained parameters of `unit`, which must outlive the result, one group per flat buffer. Parameters of at
+// least `part_bytes` (counting the whole tensor, not the local part) are parts of their own, in root units and, unless
+// the strategy shards parameters, in blocks (DataParallelOptions::part_bytes). If the unit has split parameters, those
+// with partial gradients are separate parts too: ranks may have different layouts of split parameters, but must have
+// the same layout of gradients that they sum.
 std::vector<UnitPart> PartsOf(const models::ParameterUnit& unit, Strategy strategy, std::int64_t part_bytes);
 
+// `ranks`: along the shard axis.
 FlatLayout LayoutOf(const UnitPart& part, int ranks);
 
 }  // namespace plait::parallel

@@ -47,7 +47,7 @@ at::Tensor Sliced(const TensorAxis& axis, const at::Tensor& x, int dimension) {
   return x.narrow(dimension, part.begin, part.size());
 }
 
-// Parts may differ by one: each travels with room for the largest.
+// Parts may differ by one: all are padded to the largest for the all-gather.
 at::Tensor Unsliced(const TensorAxis& axis, const at::Tensor& x, int dimension, std::int64_t whole_size) {
   const std::int64_t largest = (whole_size + axis.size() - 1) / axis.size();
   at::Tensor rows = ToFront(x, dimension);

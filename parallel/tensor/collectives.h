@@ -3,15 +3,15 @@
 //
 //   forward                                backward
 //   ToReplicate    Invariant -> Replicate  all-reduce          Megatron's f
-//   AllReduce      Partial -> Invariant    nothing             Megatron's g
+//   AllReduce      Partial -> Invariant    identity            Megatron's g
 //   AllGather      Shard<d> -> Replicate   reduce-scatter
 //   ReduceScatter  Partial -> Shard<d>     all-gather
 //   Slice          Invariant -> Shard<d>   all-gather
 //   Unslice        Shard<d> -> Invariant   slice
 //
-// Collective along the axis, in one order on all ranks; backward passes too. Sizes along d are multiples of
-// the number of ranks, except for Slice and Unslice, whose parts are TensorAxis::PartOf of the whole.
-// Inputs are not changed. With a group of one each is the identity.
+// Collective over the axis, in the same order on all ranks; their backward passes too. Sizes along d must be multiples
+// of the number of ranks, except for Slice and Unslice, whose parts are TensorAxis::PartOf of the whole. Inputs are not
+// changed. On a group of one each is the identity.
 #ifndef PLAIT_PARALLEL_TENSOR_COLLECTIVES_H_
 #define PLAIT_PARALLEL_TENSOR_COLLECTIVES_H_
 
@@ -44,15 +44,15 @@ template <int D>
 Shard<D> Slice(const TensorAxis& axis, const Invariant& x) {
   return Shard<D>(internal::Slice(axis, x.local(), D));
 }
-// `whole_size`: along D, of all ranks.
+// `whole_size`: size along D, summed over the ranks.
 template <int D>
 Invariant Unslice(const TensorAxis& axis, const Shard<D>& x, std::int64_t whole_size) {
   return Invariant(internal::Unslice(axis, x.local(), D, whole_size));
 }
 
-// The residual stream: Invariant, or Shard<0> under sequence parallelism. (rows, width) of the whole batch
-// where it is not split; rows are a multiple of the number of ranks where it is.
-Residual ToResidual(const TensorAxis& axis, const Invariant& x);    // nothing, or Slice<0>
+// The residual stream: Invariant (batch * seq, width), or with sequence parallelism Shard<0> (batch * seq / ranks,
+// width); batch * seq must then be a multiple of the number of ranks.
+Residual ToResidual(const TensorAxis& axis, const Invariant& x);    // identity, or Slice<0>
 Residual ToResidual(const TensorAxis& axis, const Partial& x);      // AllReduce, or ReduceScatter<0>
 Replicate FromResidual(const TensorAxis& axis, const Residual& x);  // ToReplicate, or AllGather<0>
 

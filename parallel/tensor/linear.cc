@@ -19,7 +19,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The sum over the ranks of a product that nobody else reads: all rows, or this rank's.
+// The sum of `product`, whose memory may be reused, over the ranks: all rows, or with sequence parallelism this rank's.
 class RowSum {
  public:
   RowSum(const TensorAxis& axis, const at::Tensor& product) : sum_(product.contiguous()) {
@@ -74,13 +74,13 @@ struct ColumnFunction : torch::autograd::Function<ColumnFunction> {
     const ColumnCall& call = Recorded<ColumnCall>(*context);
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& rows = saved[0];
-    // A backward in two parts asks for the gradient of x first, for those of the weights later.
+    // A backward in two parts needs the gradient of x first, those of the weights later.
     const bool wants_x = context->needs_input_grad(0);
     at::Tensor of_rows;
     for (std::size_t layer = 0; wants_x && layer < gradients.size(); ++layer) {
       if (gradients[layer].defined()) of_rows = linear::Product(gradients[layer], saved[layer + 1], of_rows);
     }
-    // Every rank comes here: the outputs of a layer are used by all ranks or by none.
+    // All ranks reach this collective: the outputs of a layer are used by all ranks or by none.
     std::optional<RowSum> of_x;
     if (wants_x) of_x.emplace(call.axis, of_rows);
     variable_list of_inputs = {at::Tensor(), at::Tensor()};

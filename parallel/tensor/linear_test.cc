@@ -76,7 +76,7 @@ TEST_P(SplitLinear, IsTheWholeLayer) {
   ExpectNear(part.gate_bias.grad(), whole.gate_bias.grad().narrow(0, wide.begin, wide.size()), "gate's bias");
   ExpectNear(part.up.grad(), whole.up.grad().narrow(0, wide.begin, wide.size()), "up");
   ExpectNear(part.down.grad(), whole.down.grad().narrow(1, wide.begin, wide.size()), "down");
-  // Under sequence parallelism these are of this rank's rows, and summed by the engine.
+  // Under sequence parallelism these gradients are of this rank's rows; the engine sums them.
   const bool sums = axis.sequence_parallel();
   ExpectNear(sums ? testing::AllReduced(part.down_bias.grad()) : part.down_bias.grad(),
              whole.down_bias.grad(), "down's bias");
@@ -86,7 +86,7 @@ TEST_P(SplitLinear, IsTheWholeLayer) {
 
 INSTANTIATE_TEST_SUITE_P(, SplitLinear, ::testing::Values(false, true));
 
-// A layer whose output nobody uses has no gradient, and the others do not wait for it.
+// A layer whose output is unused has no gradient, and the others do not wait for it.
 TEST(ColumnLinear, UnusedOutput) {
   const TensorAxis axis(World(), {});
   const at::Tensor x = Leaf(Random({3, kIn}, 1)), a = Leaf(Random({2, kIn}, 2 + axis.rank())),
@@ -96,7 +96,7 @@ TEST(ColumnLinear, UnusedOutput) {
   ExpectNear(x.grad(), testing::AllReduced(a.detach()).sum(0).expand({3, kIn}), "x");
 }
 
-// The gradient of x needs one reduction, those of the weights none: a backward in two parts has one in all.
+// The gradient of x needs one reduction, those of the weights none: a backward in two parts has one in total.
 TEST(ColumnLinear, ReducesOnceInABackwardOfTwoParts) {
   const TensorAxis axis(World(), {});
   if (!axis.split()) return;

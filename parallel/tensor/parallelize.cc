@@ -89,7 +89,7 @@ absl::Status CheckSizes(const SplitGroup& group, int ranks) {
   return absl::OkStatus();
 }
 
-// What `rank` has of a tensor that is cut along `dimension` in `sections` equal sections.
+// This rank's boxes of a tensor that is cut along `dimension` in `sections` equal sections.
 std::vector<Box> BoxesOf(at::IntArrayRef shape, int dimension, std::int64_t sections,
                          std::int64_t granularity, const TensorAxis& axis) {
   const std::int64_t size = shape[dimension] / sections;
@@ -185,7 +185,7 @@ absl::Status Parallelize(SplittableModel& model, const comm::DeviceMesh& mesh, c
     group.use(axis);
   }
   model.UseTensorAxis(axis);
-  // The others act on rows: on all of them, or on this rank's.
+  // All other parameters act on rows: on all of them, or with sequence parallelism on this rank's.
   for (const models::ParameterUnit& unit : model.units()) {
     for (const models::ParameterSpec& spec : unit.parameters) {
       if (IsPlaced(spec.placement, axis_name)) continue;

@@ -1,4 +1,4 @@
-// Plans: what is split, what is refused, and what the placements then say.
+// Plans: what is split, what is rejected, and the resulting placements.
 #include "parallel/tensor/parallelize.h"
 
 #include <ATen/ops/empty.h>

@@ -1,4 +1,4 @@
-// A value that an autograd function keeps from its forward for its backward, beside its tensors. For functions of parallel.
+// A C++ value that an autograd function saves in its forward for its backward, besides tensors. Private to parallel/.
 #ifndef PLAIT_PARALLEL_TENSOR_RECORDED_VALUE_H_
 #define PLAIT_PARALLEL_TENSOR_RECORDED_VALUE_H_
 
@@ -21,7 +21,7 @@ void Record(torch::autograd::AutogradContext& context, T value) {
       c10::IValue::make_capsule(c10::make_intrusive<RecordedValue<T>>(std::move(value)));
 }
 
-// As long as `context` lives.
+// The value that Record saved; valid as long as `context`.
 template <typename T>
 T& Recorded(torch::autograd::AutogradContext& context) {
   return static_cast<RecordedValue<T>&>(*context.saved_data["recorded"].toCapsule()).value;

@@ -1,12 +1,12 @@
 // The ranks over which layers are split.
 //
 //   const TensorAxis axis(mesh.axis("tp"), {.sequence_parallel = true});
-//   const TensorAxis alone;                     // a group of one: everything below is the identity
+//   const TensorAxis alone;                     // a group of one: its collectives are the identity
 //
-// With sequence parallelism (Korthikanti et al., arXiv:2205.05198, section 4.2.2) what lies between the split
-// layers, norms, dropout and residual sums, is split by rows too: a rank has the rows
-// [rank * rows / size, (rank + 1) * rows / size) of the batch * seq ones. The messages have the same bytes,
-// activations take less memory, and the gradients of parameters that act on rows become parts.
+// With sequence parallelism (Korthikanti et al., arXiv:2205.05198, section 4.2.2) norms, dropout and residual sums
+// between the split layers are split by rows: of rows = batch * seq, a rank has
+// [rank * rows / size, (rank + 1) * rows / size). The same bytes are communicated, activations take less memory, and
+// the gradients of parameters that act on rows become partial.
 #ifndef PLAIT_PARALLEL_TENSOR_TENSOR_AXIS_H_
 #define PLAIT_PARALLEL_TENSOR_TENSOR_AXIS_H_
 
@@ -28,7 +28,7 @@ struct Range {
   std::int64_t size() const { return end - begin; }
 };
 
-// The part of 0 to count - 1 that is the rank-th of `ranks`; parts differ by one at most.
+// The rank-th of `ranks` parts of [0, count); sizes differ by one at most.
 inline Range PartOf(std::int64_t count, int rank, int ranks) {
   return {count * rank / ranks, count * (rank + 1) / ranks};
 }

@@ -1,18 +1,19 @@
-// What a tensor is on the ranks of the tensor axis, as a C++ type: code that takes a partial sum for a replica
-// does not compile.
+// The distribution of a tensor over the ranks of the tensor axis as a C++ type: code that uses a partial sum as if it
+// were a replica does not compile.
 //
-//   const Shard<1> wide = Map(ColumnLinear(axis, x, {{w1}})[0], at::gelu);     // (rows, columns of this rank)
-//   const Partial sum = RowLinear(wide, w2);                                    // (rows, out), to be summed
-//   const Residual y = Add(x, ToResidual(axis, sum));                           // not Add(x, sum)
+//   const auto gelu = [](const at::Tensor& h) { return at::gelu(h); };
+//   const Shard<1> wide = Map(ColumnLinear(axis, x, {{w1}})[0], gelu);     // (rows, columns of this rank)
+//   const Partial sum(at::matmul(wide.local(), w2.t()));                   // (rows, out), to be summed
+//   const Residual y = Add(x, ToResidual(axis, sum));                      // Add(x, sum) would not compile
 //
-// A type fixes the value and its gradient, and so what the backward of every collective is (collectives.h):
+// A type describes the value and its gradient; the backward of every collective follows from it (collectives.h):
 //
 //   type         the value is                       a rank's gradient is
 //   Invariant    the same on all ranks              the same on all ranks
-//   Replicate    the same on all ranks              a part; the sum over the ranks is the gradient
-//   Shard<d>     a slice along dimension d          the slice of it
-//   Partial      a part; the sum is the value       the same on all ranks
-//   Residual     Invariant, or Shard<0> of rows     as these; which one is the axis's choice (tensor_axis.h)
+//   Replicate    the same on all ranks              partial: the sum over the ranks is the gradient
+//   Shard<d>     a slice along dimension d          the same slice of the gradient
+//   Partial      partial: the sum is the value      the same on all ranks
+//   Residual     Invariant, or with sequence parallelism Shard<0> (tensor_axis.h)
 //
 // After Megatron-LM's conjugate operators f and g (Shoeybi et al., arXiv:1909.08053, section 3; Korthikanti
 // et al., arXiv:2205.05198, section 4.2.2) and the types of distributed arrays in "SPMD types" of torchtitan.
@@ -28,7 +29,7 @@ namespace plait::tensor_parallel {
 template <typename State>
 class Value {
  public:
-  // Says what `local` is; nothing checks it.
+  // Declares how `local` is distributed; not checked.
   explicit Value(at::Tensor local) : local_(std::move(local)) {}
   const at::Tensor& local() const { return local_; }
 
@@ -50,7 +51,7 @@ using Residual = Value<ResidualState>;
 template <int Dimension>
 using Shard = Value<ShardState<Dimension>>;
 
-// Whether f of the parts are the parts of f, for any f that acts on each element (on each row of a Residual).
+// Whether an element-wise f (row-wise for a Residual) may be applied to the parts: not to partial sums.
 template <typename State>
 inline constexpr bool kMaps = true;
 template <>
@@ -67,8 +68,7 @@ requires kMaps<State> Value<State> Map(const Value<State>& a, const Value<State>
   return Value<State>(function(a.local(), b.local()));
 }
 
-// Both summands are of one type: the sum of partial sums is one, the sum of a replica and a partial sum is
-// nothing.
+// a + scale_of_b b. Both have the same type: partial sums may be added to each other, but not to a replica.
 template <typename State>
 Value<State> Add(const Value<State>& a, const Value<State>& b, double scale_of_b = 1) {
   return Value<State>(a.local().add(b.local(), scale_of_b));

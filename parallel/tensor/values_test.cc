@@ -1,4 +1,4 @@
-// What must not compile. A requires-expression of a template is false where its body does not compile.
+// Code that must not compile: a requires-expression of a template is false if its body does not compile.
 #include "parallel/tensor/values.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ static_assert(Maps<Invariant> && Maps<Replicate> && Maps<Shard<1>> && Maps<Resid
 static_assert(AllReduces<Partial> && !AllReduces<Invariant> && !AllReduces<Replicate> &&
               !AllReduces<Shard<0>>);
 static_assert(Scatters<Partial> && !Scatters<Replicate> && !Scatters<Shard<0>>);
-// Only what has one gradient on all ranks may be copied to them.
+// Only values whose gradient is the same on all ranks may be replicated.
 static_assert(Replicates<Invariant> && !Replicates<Partial> && !Replicates<Shard<0>>);
 static_assert(Gathers<Shard<0>> && Gathers<Shard<1>> && !Gathers<Partial> && !Gathers<Replicate>);
 static_assert(JoinsResidual<Partial> && JoinsResidual<Invariant> && !JoinsResidual<Shard<1>> &&
@@ -69,7 +69,7 @@ static_assert(ColumnInput<Residual> && !ColumnInput<Partial> && !ColumnInput<Sha
 static_assert(RowInput<Shard<1>> && !RowInput<Residual> && !RowInput<Partial> && !RowInput<Replicate>);
 // Gathered logits would be counted once per rank.
 static_assert(Logits<Shard<1>> && !Logits<Replicate> && !Logits<Invariant> && !Logits<Partial>);
-// A tensor is nothing until somebody says what it is.
+// A plain tensor has no distribution until it is declared.
 static_assert(!std::is_convertible_v<at::Tensor, Partial> && !std::is_convertible_v<Partial, Invariant>);
 
 TEST(Values, KeepTheirTensor) {

@@ -22,10 +22,10 @@ using models::ForRowParts;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Of tokens that this rank's part of the vocabulary has.
+// Which tokens are in this rank's part of the vocabulary.
 struct Local {
   Local(const TensorAxis& axis, std::int64_t vocabulary, const at::Tensor& tokens) {
-    // A rank's part does not tell a wrong token from one of another rank.
+    // Otherwise an invalid token would look like one of another rank.
     if (tokens.is_cpu() && tokens.numel() > 0) {
       TORCH_CHECK(tokens.max().item<std::int64_t>() < vocabulary && tokens.min().item<std::int64_t>() >= 0,
                   "a token outside 0 to ", vocabulary - 1);

@@ -1,10 +1,10 @@
-// How fast a checkpoint is written and read, and how long training stands still for an asynchronous one:
+// Benchmarks writing and reading checkpoints, and how long an asynchronous save blocks training:
 //
 //   mpirun -n 2 checkpoint_benchmark FOLDER [MEGABYTES_PER_RANK] [ROUNDS]
 //
-// One line per kind, the median of the rounds on rank 0, beside the same bytes written by plain system calls
-// (write, fsync) at the same time in the same folder, over the file of the round before. The disk rests before each, so
-// that none waits for what the one before has left to it. Reading is from the system's file cache.
+// Prints one line per operation with the median of the rounds on rank 0, and for comparison the same bytes written with
+// plain system calls (write, fsync) in the same folder, over the previous round's file. Before each operation it syncs
+// and pauses, so that none waits for the write-back of the one before. Reads come from the page cache.
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,7 +1,6 @@
-// save_and_die FOLDER STEP [RANK POINT]: the ranks that run it save STEP, whose elements are version STEP of
-// testing_tensors.h; RANK is killed (SIGKILL) where it passes the POINT-th of save_task.h's points.
-// save_and_die FOLDER: prints the step of the latest checkpoint if its elements are whole, else what is
-// wrong.
+// save_and_die FOLDER STEP [RANK POINT]: saves checkpoint STEP, whose elements are version STEP of testing_tensors.h;
+// RANK kills itself (SIGKILL) when it passes save_task.h's SavePoint number POINT, counted from 0.
+// save_and_die FOLDER: prints the step of the latest checkpoint if its elements are right, else what is wrong.
 #include <unistd.h>
 
 #include <csignal>

@@ -1,4 +1,4 @@
-// How the ranks of random meshes hold a tensor: split in any dimensions, fused, sharded flat, or all of it.
+// Random meshes: how their ranks hold a tensor, split along any dimensions, fused, sharded flat, or whole.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_TESTING_TESTING_MESHES_H_
 #define PLAIT_PARALLEL_CHECKPOINT_TESTING_TESTING_MESHES_H_
 
@@ -12,24 +12,23 @@
 
 namespace plait::parallel::testing {
 
-// One rank's part: elements [begin, end) of its local tensor, which is the boxes, flattened, one behind the
-// other. No boxes: of the whole tensor.
+// One rank's part: elements [begin, end) of its local tensor, the concatenation of its flattened boxes. No boxes: of
+// the whole tensor.
 struct LocalShard {
   std::vector<models::Box> boxes;
   std::int64_t begin = 0, end = 0;
 };
 
-// All ranks of a mesh; each element of the tensor is in one of them. Some hold nothing. Different seeds give
-// different meshes: flat shards of the whole tensor; splits of one or two dimensions; three fused matrices,
-// each split, so that a rank has three boxes; boxes of any sizes; all of them sharded flat once more.
+// The shards of all ranks of a mesh; each element of the tensor is in exactly one. Some are empty. Different seeds give
+// different meshes: flat shards of the whole tensor; splits along one or two dimensions; three fused matrices, each
+// split, so that a rank has three boxes; boxes of any sizes; all of them also sharded flat.
 std::vector<LocalShard> RandomMesh(const TensorSpec& tensor, std::uint64_t seed);
 
-// The shard's elements, found one by one by their coordinates; `whole` are those of the tensor.
+// The shard's elements, found one by one by their coordinates in `whole`, the elements of the tensor.
 std::vector<std::byte> ElementsOf(const TensorSpec& tensor, const LocalShard& shard,
                                   const std::vector<std::byte>& whole);
 
-// The pieces that `rank` of `ranks` owns of tensors that a random mesh holds, whose members are dealt out at
-// random.
+// The pieces that `rank` of `ranks` owns: the shards of a random mesh, assigned to ranks at random.
 OwnedPieces RandomMeshPieces(const std::vector<TensorSpec>& tensors, int ranks, int rank, std::uint64_t seed,
                              int version);
 

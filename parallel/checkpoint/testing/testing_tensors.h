@@ -1,5 +1,4 @@
-// Tensors whose every element is known from its name and number, cut over ranks at random: what tests save,
-// and what they compare with.
+// Test tensors whose elements are a function of the tensor's name and the element's index, cut over ranks at random.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_TESTING_TESTING_TENSORS_H_
 #define PLAIT_PARALLEL_CHECKPOINT_TESTING_TESTING_TENSORS_H_
 
@@ -16,8 +15,8 @@ namespace plait::parallel::testing {
 // All types; 0 to 4 dimensions; no elements, one element, and more than a chunk of 1 MiB.
 std::vector<TensorSpec> ManyTensors();
 
-// Elements [begin, end), row-major. Of floating-point types k / 8 with |k| <= 127, which all of them hold
-// exactly; `version` gives other elements.
+// Elements [begin, end), row-major. Floating-point elements are k / 8 with |k| <= 127, which all types represent
+// exactly; each `version` has other elements.
 std::vector<std::byte> ElementsOf(const TensorSpec& tensor, std::int64_t begin, std::int64_t end,
                                   int version);
 
@@ -29,18 +28,18 @@ struct OwnedPieces {
   void Add(const TensorSpec& tensor, std::int64_t begin, std::int64_t end, int version);
 };
 
-// What `rank` of `ranks` owns when each tensor is cut into a few pieces at random places, dealt out at
-// random. Every rank knows of every tensor. The same `seed` gives the same cuts on all ranks.
+// The pieces of `rank` of `ranks`: each tensor is cut at random places into pieces, which are assigned to ranks at
+// random. Every rank declares every tensor. The same `seed` gives the same cuts on all ranks.
 OwnedPieces RandomPieces(const std::vector<TensorSpec>& tensors, int ranks, int rank, std::uint64_t seed,
                          int version);
 
-// Ranges that together cover [0, elements), some of them empty.
+// `cuts` + 1 ranges that together cover [0, elements), some of them empty.
 struct Range {
   std::int64_t begin, end;
 };
 std::vector<Range> RandomCuts(std::int64_t elements, int cuts, std::uint64_t seed);
 
-// "" if every tensor of the checkpoint, read in random ranges, holds what ElementsOf says; else what differs.
+// "" if every tensor of the checkpoint, read in random ranges, equals ElementsOf; else the first difference.
 std::string FirstDifference(Checkpoint& checkpoint, const std::vector<TensorSpec>& tensors,
                             std::uint64_t seed, int version);
 

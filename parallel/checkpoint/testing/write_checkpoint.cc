@@ -1,6 +1,6 @@
-// write_checkpoint FOLDER [boxes]: the tensors of testing_tensors.h, cut over the ranks that run it, as step
-// 12 of FOLDER. With "boxes", some random tensors too, all held as a random mesh does (testing_meshes.h). Of
-// each tensor the integer "seed.PATH" lets another program know its elements: element i is made of the bits
+// write_checkpoint FOLDER [boxes]: saves the tensors of testing_tensors.h, cut over the ranks that run it, as step 12
+// in FOLDER. With "boxes", also some random tensors, and all of them as a random mesh holds them (testing_meshes.h).
+// The integer "seed.PATH" tells other programs the elements of each tensor: element i is made of the bits
 // ((seed + i) * 6364136223846793005 mod 2^64) >> 20.
 #include <string>
 

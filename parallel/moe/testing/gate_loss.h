@@ -1,4 +1,4 @@
-// The loss of a batch that is in parts, as ranks have them.
+// The global load of a batch that is split into parts, as over ranks.
 #ifndef PLAIT_PARALLEL_MOE_TESTING_GATE_LOSS_H_
 #define PLAIT_PARALLEL_MOE_TESTING_GATE_LOSS_H_
 

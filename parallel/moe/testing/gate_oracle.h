@@ -13,7 +13,7 @@
 
 namespace plait::moe::testing {
 
-// A value and its derivative by one parameter.
+// A value and its derivative with respect to one parameter.
 struct Dual {
   double value = 0, slope = 0;
   Dual(double v = 0, double s = 0) : value(v), slope(s) {}  // NOLINT(google-explicit-constructor)

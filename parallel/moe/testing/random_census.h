@@ -10,7 +10,7 @@ namespace plait::moe::testing {
 
 // Up to `most` rows from a rank to an expert, a few experts with ten times as many.
 Census RandomCensus(std::uint64_t seed, int ranks, int experts, std::int64_t most);
-// Each rank has each expert that is not at home there with this probability.
+// Each rank has a replica of each expert of another home with this probability.
 ExpertPlacement RandomPlacement(std::uint64_t seed, int ranks, int experts, double probability);
 
 }  // namespace plait::moe::testing
