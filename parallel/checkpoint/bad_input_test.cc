@@ -163,7 +163,7 @@ TEST_P(BadInput, AFileOfAnotherSave) {
     return absl::StrCat("\"bytes\":", fs::file_size(folder + "/" + LastShard()), ",");
   };
   if (bytes_in(original_) != bytes_in(other)) {
-    ExpectError(absl::StatusCode::kDataLoss, {LastShard(), "of another checkpoint"});
+    ExpectError(absl::StatusCode::kDataLoss, {LastShard(), "from another checkpoint"});
     ChangeContents(bytes_in(original_), bytes_in(other));
   }
   ExpectError(absl::StatusCode::kDataLoss, {LastShard(), "of step 2", "expected step 1"});
@@ -189,7 +189,7 @@ TEST_P(BadInput, FilesThatHaveLostTheirTables) {
     // Of the size that the index expects.
     fs::resize_file(path, fs::file_size(original_ + "/" + name));
     ExpectError(absl::StatusCode::kDataLoss,
-                {name, "table of addresses is missing", "changed by another program"});
+                {name, "address table is missing", "modified by another program"});
   }
 }
 
@@ -260,7 +260,7 @@ TEST_P(BadInput, TablesThatDoNotFitTogether) {
       Replace(index, "/plait/pieces", table, {std::ssize(table) / kColumns, kColumns});
       if (GetParam()) Replace(index, "/plait/boxes", {0, 0, 19, 7, 1, 1, 20, 1}, {8});
     });
-    ExpectError(absl::StatusCode::kDataLoss, {"index.h5", "do not fit together"});
+    ExpectError(absl::StatusCode::kDataLoss, {"index.h5", "inconsistent index"});
   }
 }
 
@@ -301,7 +301,7 @@ TEST_P(BadInput, AnArrayThatIsMissing) {
   Restore();
   ChangeIndex(
       [&](data::File& index) { PLAIT_CHECK(H5Ldelete(index.id(), "/plait/boxes", H5P_DEFAULT) >= 0); });
-  ExpectError(absl::StatusCode::kDataLoss, {"index.h5", "do not fit together"});
+  ExpectError(absl::StatusCode::kDataLoss, {"index.h5", "inconsistent index"});
 }
 
 // FindLatestCheckpoint reports what is wrong with a damaged checkpoint, not that there is none.

@@ -1,6 +1,7 @@
 #include "parallel/checkpoint/checkpoint.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -29,7 +30,7 @@ absl::Status CheckShards(const std::string& folder, const CheckpointIndex& index
     if (static_cast<std::int64_t>(bytes) != index.shards[rank].bytes) {
       return absl::DataLossError(absl::StrCat(path, ": has ", bytes, " bytes, expected ",
                                               index.shards[rank].bytes,
-                                              ": cut short, or of another checkpoint"));
+                                              ": truncated, or from another checkpoint"));
     }
   }
   return absl::OkStatus();

@@ -105,7 +105,7 @@ absl::StatusOr<std::int64_t> CheckFormat(const data::AddressedFile& file) {
                    version->second > kFormatVersion
                        ? "use the newer version of the program that wrote it"
                        : "load it with the version that wrote it and save it with one that writes "
-                         "both, or start anew"));
+                         "both, or start a new run"));
 }
 
 absl::StatusOr<PieceTables> ReadTables(const data::AddressedFile& file, std::int64_t version) {
@@ -161,7 +161,7 @@ CheckpointIndex IndexFrom(const std::string& contents) {
 
 // Adds the pieces of the tables to the layout. Throws if they refer to tensors or boxes that do not exist.
 void AddPieces(const PieceTables& tables, Layout& layout) {
-  if (tables.pieces.size() % tables.columns != 0) throw std::out_of_range("a piece is cut short");
+  if (tables.pieces.size() % tables.columns != 0) throw std::out_of_range("a row of /plait/pieces is truncated");
   for (std::size_t row = 0; row < tables.pieces.size(); row += tables.columns) {
     const std::int64_t* numbers = &tables.pieces[row];
     const Shape& shape = layout.tensors.at(numbers[0]).shape;
@@ -213,7 +213,7 @@ absl::Status CheckIndex(const CheckpointIndex& index) {
 }  // namespace
 
 absl::StatusOr<CheckpointIndex> ParseIndex(const std::string& contents, const PieceTables& tables) {
-  constexpr absl::string_view kUnfit = "its parts do not fit together: ";
+  constexpr absl::string_view kUnfit = "inconsistent index: ";
   try {
     CheckpointIndex index = IndexFrom(contents);
     // Before each piece allocates a box with the tensor's number of dimensions.
@@ -250,7 +250,7 @@ absl::Status CheckHasTable(const data::AddressedFile& file) {
   }
   return absl::DataLossError(absl::StrCat(
       file.path(),
-      ": its table of addresses is missing: cut short, or changed by another program since it was saved"));
+      ": its address table is missing: truncated, or modified by another program since it was saved"));
 }
 
 absl::StatusOr<CheckpointIndex> ReadIndex(const std::string& path) {

@@ -44,7 +44,7 @@ absl::Status CheckShape(const TensorSpec& tensor) {
   for (const std::int64_t size : tensor.shape) {
     if (size < 0 || (size > 0 && size > left)) {
       return absl::InvalidArgumentError(
-          absl::StrCat(PathOf(tensor), ": ", TypeAndShapeOf(tensor), " is no shape of a tensor"));
+          absl::StrCat(PathOf(tensor), ": ", TypeAndShapeOf(tensor), " is not a valid shape"));
     }
     if (size > 0) left /= size;
   }

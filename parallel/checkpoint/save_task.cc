@@ -32,7 +32,7 @@ absl::Status CheckVisible(const std::string& folder, const std::vector<ShardSumm
     const std::uintmax_t bytes = std::filesystem::file_size(path, error);
     if (!error && static_cast<std::int64_t>(bytes) == shards[rank].bytes) continue;
     return absl::FailedPreconditionError(absl::StrCat(
-        path, ": rank ", rank, " wrote it, rank 0 does not see it; give a folder that all ranks share"));
+        path, ": rank ", rank, " wrote it, it is not visible to rank 0; use a shared file system"));
   }
   return absl::OkStatus();
 }

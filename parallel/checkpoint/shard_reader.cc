@@ -16,14 +16,14 @@ absl::Status CheckSize(const base::FileDescriptor& bytes, const std::string& pat
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t size, bytes.SizeBytes());
   if (size == expected) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(path, ": has ", size, " bytes, expected ", expected,
-                                          ": cut short, or of another checkpoint"));
+                                          ": truncated, or from another checkpoint"));
 }
 
 absl::Status CheckDescription(const data::AddressedFile& file, std::int64_t step, int rank) {
   const std::map<std::string, std::int64_t>& numbers = file.table().integers;
   const auto its_step = numbers.find(kStepAttribute), its_rank = numbers.find(kRankAttribute);
   if (file.table().format != kShardFormat || its_step == numbers.end() || its_rank == numbers.end()) {
-    return absl::DataLossError(absl::StrCat(file.path(), ": an HDF5 file, but no part of a checkpoint"));
+    return absl::DataLossError(absl::StrCat(file.path(), ": an HDF5 file, but not part of a checkpoint"));
   }
   PLAIT_RETURN_IF_ERROR(CheckHasTable(file));
   if (its_step->second == step && its_rank->second == rank) return absl::OkStatus();

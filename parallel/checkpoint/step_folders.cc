@@ -38,7 +38,9 @@ std::string NameOf(std::int64_t step) { return absl::StrFormat("%s%09d", kPrefix
 // The step of a complete folder's name.
 std::optional<std::int64_t> StepNamed(absl::string_view name) {
   std::int64_t step = 0;
-  if (!absl::ConsumePrefix(&name, kPrefix) || !absl::SimpleAtoi(name, &step) || step < 0) return std::nullopt;
+  absl::string_view digits = name;
+  if (!absl::ConsumePrefix(&digits, kPrefix) || !absl::SimpleAtoi(digits, &step) || step < 0) return std::nullopt;
+  if (NameOf(step) != name) return std::nullopt;  // step-5 would be looked for as step-000000005
   return step;
 }
 

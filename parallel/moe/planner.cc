@@ -1,5 +1,7 @@
 #include "parallel/moe/planner.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "parallel/moe/policies.h"
@@ -48,7 +50,7 @@ absl::Status ParsePlacementPolicy(const std::string& text, PlacementPolicy* poli
 absl::Status Validate(const PlannerOptions& options) {
   if (options.replica_slots < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("replica slots of a rank are ", options.replica_slots, "; expected 0 or more"));
+        absl::StrCat("replica slots per rank: ", options.replica_slots, "; expected 0 or more"));
   }
   if (!(options.overload_tolerance >= 0)) {
     return absl::InvalidArgumentError(

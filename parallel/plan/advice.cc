@@ -82,7 +82,7 @@ Decision Decide(const Facts& facts) {
 const char* ChoiceOf(Decision decision) {
   switch (decision) {
     case Decision::kOneRank:
-      return "one rank, as it is";
+      return "one rank, no change";
     case Decision::kOffload:
       return "ZeRO with offload: --strategy=fsdp --offload=DIRECTORY [--offload-params]";
     case Decision::kTiling:
@@ -90,7 +90,7 @@ const char* ChoiceOf(Decision decision) {
     case Decision::kReplicate:
       return "DDP, or ZeRO for larger micro-batches: no change of the model";
     case Decision::kSplitOnNode:
-      return "pipeline, ZeRO or tensor parallelism, whichever the table has first";
+      return "pipeline, ZeRO or tensor parallelism, whichever is first in the table";
     case Decision::kStagesOnNode:
       return "pipeline parallelism before ZeRO and tensor parallelism";
     case Decision::kShardAcrossNodes:

@@ -152,7 +152,7 @@ std::string MomentNote(const MemoryPlan& plan) {
 
 std::string ActivationNote(const MemoryPlan& plan) {
   if (plan.activation_bytes == plan.request.evaluation_bytes) return "of evaluation";
-  return absl::StrCat(plan.request.micro_batch, " samples a pass");
+  return absl::StrCat(plan.request.micro_batch, " samples per pass");
 }
 
 // What to change so that the plan fits into `bytes`.

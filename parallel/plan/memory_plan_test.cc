@@ -215,7 +215,7 @@ TEST(MemoryPlan, IsATableForPeople) {
             "  gradients              0.022 MB   float32, sharded 1/4\n"
             "  moments                0.016 MB   AdamW, float32, sharded 1/4; 0.045 MB in a file\n"
             "  unsharded units        0.072 MB   while they are used\n"
-            "  activations            0.008 MB   8 samples a pass\n"
+            "  activations            0.008 MB   8 samples per pass\n"
             "  total                  0.139 MB   and the program itself\n");
 }
 

@@ -152,6 +152,10 @@ absl::StatusOr<Estimate> EstimateOf(const PlannedModel& model, const PlannedRun&
 
 absl::StatusOr<std::vector<Estimate>> Search(const PlannedModel& model, const PlannedRun& base,
                                              const SearchOptions& options, const Cluster& cluster) {
+  if (options.samples < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a search with ", options.samples, " samples per step; expected at least 1"));
+  }
   const int ranks = options.ranks > 0 ? options.ranks : cluster.ranks();
   const int largest_tp = options.largest_tp > 0 ? options.largest_tp : cluster.ranks_per_node;
   std::vector<Strategy> strategies = options.strategies;
@@ -181,8 +185,8 @@ absl::StatusOr<std::vector<Estimate>> Search(const PlannedModel& model, const Pl
     }
   }
   if (estimates.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("no mesh of ", ranks, " ranks splits ", options.samples,
-                                                   " samples of a step and this model; give a number of "
+    return absl::InvalidArgumentError(absl::StrCat("no mesh of ", ranks, " ranks can split ", options.samples,
+                                                   " samples per step and this model; give a number of "
                                                    "samples that more ranks divide, or fewer ranks"));
   }
   std::stable_sort(estimates.begin(), estimates.end(), IsBetter);

@@ -133,12 +133,15 @@ class Times {
     double hidden_keys = 0, hidden_sums = 0;
     for (const Call& call : calls.forward) Add(call, attention, hidden_keys, pass);
     double keys = 0, sums = 0;
+    // The keys' first shift of the ring is hidden, wherever tp's calls stand; what comes back is not.
+    const auto is_send = [](const Call& call) { return call.operation == Operation::kSend; };
+    const auto first_send = std::find_if(calls.backward.begin(), calls.backward.end(), is_send);
     for (const Call& call : calls.backward) {
       const double seconds = SecondsOf(call, plan_.run, cluster_);
       const bool is_sum = call.axis == Axis::kTp && call.operation != Operation::kAllGather;
       (call.axis == Axis::kCp ? pass.cp : pass.tp) += seconds;
       if (is_sum) sums += seconds;
-      if (call.operation == Operation::kSend && &call == &calls.backward.front()) keys += seconds;
+      if (first_send != calls.backward.end() && &call == &*first_send) keys += seconds;
     }
     if (!overlaps()) return;
     hidden_sums = std::min(sums, weights);

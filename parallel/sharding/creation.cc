@@ -44,7 +44,8 @@ std::string Describe(const DataParallelOptions& options) {
                       options.reproducible ? ", reproducible" : "", ", prefetch ", options.prefetch,
                       ", reshard after forward ", options.reshard_after_forward, ", masters in ",
                       Name(options.masters_offload.target), ", parameters offloaded ",
-                      options.offloads_parameters);
+                      options.offloads_parameters, ", parts of ", options.part_bytes, " bytes, on ",
+                      c10::DeviceTypeName(options.device.type()));
 }
 
 std::string DescribeAlong(const std::string& axis, const std::vector<ParameterUnit>& units,
@@ -78,12 +79,12 @@ absl::Status CheckParameter(const ParameterSpec& parameter, const at::Tensor& fi
   const auto bad = [&](absl::string_view what) {
     return absl::InvalidArgumentError(absl::StrCat(parameter.name, ": ", what));
   };
-  if (tensor.is_meta() && !initializes) return bad("is on the meta device, and nothing initializes it");
+  if (tensor.is_meta() && !initializes) return bad("is on the meta device, and no initializer is given");
   if (!IsTrained(parameter)) {
     if (tensor.requires_grad()) return bad("is frozen or a buffer, but requires a gradient");
     return absl::OkStatus();
   }
-  if (!tensor.is_leaf() || !tensor.requires_grad()) return bad("is no leaf that requires a gradient");
+  if (!tensor.is_leaf() || !tensor.requires_grad()) return bad("is not a leaf that requires a gradient");
   if (tensor.scalar_type() != first.scalar_type() || tensor.device() != first.device()) {
     return bad("has another type or device than the first parameter; all parameters have one");
   }
@@ -131,7 +132,7 @@ absl::Status CheckAxes(const comm::DeviceMesh& mesh, const std::vector<Parameter
     if (!mesh.Has(unit.shard_axis) || options.strategy != Strategy::kDdp) continue;
     const comm::Communicator& shard = mesh.axis(unit.shard_axis);
     if (shard.size() == 1) continue;
-    return absl::InvalidArgumentError(absl::StrCat("strategy ddp shards nothing, but axis ", shard.name(),
+    return absl::InvalidArgumentError(absl::StrCat("strategy ddp does not shard, but axis ", shard.name(),
                                                    " has ", shard.size(), " ranks; give them to ",
                                                    unit.replicate_axis, ", or choose zero1, zero2 or fsdp"));
   }

@@ -33,7 +33,7 @@ DataParallel::~DataParallel() = default;
 BlockState DataParallel::Run(std::size_t block, std::size_t count, const models::BlockForward& forward,
                              const BlockState& input) {
   Engine& engine = *engine_;
-  PLAIT_CHECK(!engine.broken) << "an exception left DataParallel::Backward; create the engine anew";
+  PLAIT_CHECK(!engine.broken) << "an exception left DataParallel::Backward; create a new engine";
   const auto end = static_cast<std::ptrdiff_t>(block + count);
   const UnitIndices units = engine.UnitsOfBlocks(block, count);
   const Engine::Holds holds(engine, units);
@@ -66,7 +66,7 @@ BlockState DataParallel::Run(std::size_t block, std::size_t count, const models:
 
 at::Tensor DataParallel::Forward(const std::function<at::Tensor()>& forward) {
   Engine& engine = *engine_;
-  PLAIT_CHECK(!engine.broken) << "an exception left DataParallel::Backward; create the engine anew";
+  PLAIT_CHECK(!engine.broken) << "an exception left DataParallel::Backward; create a new engine";
   const Engine::Holds holds(engine, engine.roots);
   engine.PrefetchBlock(engine.stage.has_value() ? static_cast<std::ptrdiff_t>(engine.stage->first) : 0);
   engine.Wait(engine.roots);
@@ -103,7 +103,7 @@ void DataParallel::Backward(const at::Tensor& loss, const MicroBatch& micro_batc
 
 void DataParallel::Backward(const std::function<void()>& backward, const MicroBatch& micro_batch) {
   Engine& engine = *engine_;
-  PLAIT_CHECK(!engine.broken) << "an exception left DataParallel::Backward; create the engine anew";
+  PLAIT_CHECK(!engine.broken) << "an exception left DataParallel::Backward; create a new engine";
   PLAIT_CHECK(!engine.reduced)
       << "Backward after the last micro-batch of a step: call the optimizer's Step first, or say {.last = "
          "false} for the micro-batches before";

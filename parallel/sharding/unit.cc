@@ -197,7 +197,7 @@ void Unit::AddHold() {
 }
 
 void Unit::DropHold() {
-  PLAIT_CHECK(holds_ > 0) << "a hold that nobody has";
+  PLAIT_CHECK(holds_ > 0) << "DropHold without AddHold";
   if (--holds_ == 0) Reshard();
 }
 

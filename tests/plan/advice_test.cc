@@ -169,7 +169,7 @@ TEST(Advice, SaysWhatItHasDecided) {
   const auto choice = [](int nodes, int ranks, double memory, double bandwidth) {
     return AdviceFor(ClusterOf(nodes, ranks, memory, bandwidth)).choice;
   };
-  EXPECT_EQ(choice(1, 1, 10 * kStates, kFast), "one rank, as it is");
+  EXPECT_EQ(choice(1, 1, 10 * kStates, kFast), "one rank, no change");
   EXPECT_EQ(choice(1, 1, 0.5 * kStates, kFast).substr(0, 18), "ZeRO with offload:");
   EXPECT_EQ(choice(1, 1, 0.9 * kLayer, kFast).substr(0, 28), "ZeRO with offload and tiling");
   EXPECT_EQ(choice(1, 4, 10 * kStates, kFast).substr(0, 12), "DDP, or ZeRO");

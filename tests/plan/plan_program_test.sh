@@ -75,7 +75,7 @@ refuse 'plan: the cluster.s file has no compute \{ type: "bfloat16" ... \}' "$pl
 refuse 'plan: tp=8: .*attention\.w[kq] has [0-9]+ heads; expected a multiple' \
   "$plan" llama --cluster=cluster.txt --mesh=tp=8 --n-heads=4 --n-kv-heads=4 --strategy=fsdp
 refuse 'plan: pp=8: the model has 4 blocks; .*' "$plan" llama --cluster=cluster.txt --mesh=pp=8 --n-layers=4
-refuse 'plan: no mesh of 8 ranks splits 7 samples .*' \
+refuse 'plan: no mesh of 8 ranks can split 7 samples .*' \
   "$plan" gpt --cluster=cluster.txt --samples-per-step=7 --block-size=63 --n-layer=1 --n-head=1
 refuse 'plan: --dry-run: expected --mesh' "$plan" llama --cluster=cluster.txt --dry-run
 refuse 'plan: rank 0 needs [0-9.]+ GB, but only 2.000 GB are available .*' \

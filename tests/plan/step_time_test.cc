@@ -126,6 +126,25 @@ TEST(StepTime, HiddenMessagesCostNothing) {
   EXPECT_EQ(hidden.products, exposed.products);
 }
 
+// Behind a slow attention: of a ring's three messages, keys forward, keys backward and their gradients, the last is exposed,
+// with split layers beside it too.
+TEST(StepTime, RingsHideTheirKeys) {
+  Cluster cluster = TwoNodes();
+  cluster.flops["float32"] = 1e6;
+  for (const int tp : {1, 2}) {
+    const PlannedRun run = {.mesh = {.cp = 2, .tp = tp}};
+    cluster.messages_overlap = true;
+    const double hidden = TimeOf(run, cluster).cp;
+    cluster.messages_overlap = false;
+    EXPECT_NEAR(hidden / TimeOf(run, cluster).cp, 1.0 / 3, 1e-9) << tp;
+  }
+}
+
+TEST(MeshSearch, RefusesAStepWithoutSamples) {
+  const auto ranked = Search(Planned(kLlama, 64, at::kFloat), {}, {.samples = 0}, TwoNodes());
+  EXPECT_EQ(ranked.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 // The whole list of a small cluster: each mesh once per strategy and micro-batch, the quickest that fits first.
 TEST(MeshSearch, RanksWhatFitsByTimeAndTheRestByMemory) {
   Cluster cluster = TwoNodes();
