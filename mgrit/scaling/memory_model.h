@@ -9,14 +9,14 @@
 //
 //   own     2 (n + n/m + n/m^2 + ...)   points of both solves
 //         + 2 (2 n/m + n/m^2 + ...)     right-hand sides; on level 1 also those of the previous visit
-//         + (n/m + n/m + n/m^2 + ...)   results of recorded calls that are not states: to C-points, and on coarse levels
+//         + (n/m + n/m + n/m^2 + ...)   results of recorded calls that are no states: to C-points, on coarse levels
 //   calls     n + n/m + n/m^2 + ...     recorded calls, whose activations are kept
 //   fixed   2 (1 + 3 + 1) per level: ghost, two scratch states, residual, send buffer; and 3 or 4 ends
 //
-// `own` falls as 1 / ranks, `fixed` does not. The counts come from a replay of the solver (cycle_replay.h) and are exact
-// for any partition, and the options that work_trace.h covers. Not included: temporaries of the call in progress,
-// parameters and their gradients, norms, and the states of pooled solves for batches of other shapes. The first pass
-// may have fewer right-hand sides than the later ones, which are counted here.
+// `own` falls as 1 / ranks, `fixed` does not. The counts come from a replay of the solver (cycle_replay.h) and are
+// exact for any partition, and the options that work_trace.h covers. Not included: temporaries of the call in
+// progress, parameters and their gradients, norms, and the states of pooled solves for batches of other shapes. The
+// first pass may have fewer right-hand sides than the later ones, which are counted here.
 //
 // For models::Block steps called one by one, with Storage::kAllPoints. Local.
 #ifndef PLAIT_MGRIT_SCALING_MEMORY_MODEL_H_

@@ -16,8 +16,8 @@ struct MessageCosts {
   // Time of `work` on rank 0 while all ranks do it, divided by its time while the others are idle. Meaningful with no
   // more ranks than cores; 1 on ranks other than 0.
   double contention = 1;
-  // Time from the end of a rank's work to the start of the next rank's work that waits for its message. Where ranks share
-  // cores, this includes waking up and getting a core back.
+  // Time from the end of a rank's work to the start of the next rank's work that waits for its message. Where ranks
+  // share cores, this includes waking up and getting a core back.
   double hand_over_seconds = 0;
 };
 

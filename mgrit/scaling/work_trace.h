@@ -4,9 +4,9 @@
 //   BatchShape shape = {.solver = MakeLayerParallelOptions(2, 4, 2, 1), .steps = 128, .ranks = 4};
 //   std::vector<RankTrace> traces = TraceBatch(shape);       // by rank
 //
-// Replays mgrit/hierarchy.h and mgrit/layer_parallel: two solves, gradients and their tree sum. work_trace_test compares
-// steps, kinds of work and messages with those of real solves. Assumes max_iterations iterations: tolerances and
-// divergence are ignored, as are Options::coarse_window, delta_rank and periodic. Local.
+// Replays mgrit/hierarchy.h and mgrit/layer_parallel: two solves, gradients and their tree sum. work_trace_test
+// compares steps, kinds of work and messages with those of real solves. Assumes max_iterations iterations: tolerances
+// and divergence are ignored, as are Options::coarse_window, delta_rank and periodic. Local.
 #ifndef PLAIT_MGRIT_SCALING_WORK_TRACE_H_
 #define PLAIT_MGRIT_SCALING_WORK_TRACE_H_
 
@@ -28,7 +28,7 @@ struct Event {
   WorkKind work = WorkKind::kFineStep;  // kWork
   std::int64_t count = 1;               // kWork: evaluations; kCollective: number of norms of a kNorms
   int peer = 0;                         // kSend, kReceive
-  int tag = 0;                          // kSend, kReceive: messages between two ranks with the same tag keep their order
+  int tag = 0;                          // kSend, kReceive: messages of one pair and tag are ordered
   Payload payload = Payload::kNothing;
 };
 
