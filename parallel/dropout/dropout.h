@@ -12,7 +12,8 @@
 //
 // The mask keeps an element if the 32-bit output of the counter-based generator "squares" (Widynski, arXiv:2004.06278,
 // four rounds) for its index, with a key derived from the seed, is at least p 2^32. On devices other than CPUs the same
-// numbers are computed by LibTorch's integer operators. The program ends if shapes or the probability do not fit. Local.
+// numbers are computed by LibTorch's integer operators. The program ends if shapes or the probability do not fit.
+// Local.
 #ifndef PLAIT_PARALLEL_DROPOUT_DROPOUT_H_
 #define PLAIT_PARALLEL_DROPOUT_DROPOUT_H_
 

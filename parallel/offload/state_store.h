@@ -67,8 +67,9 @@ struct StateStoreOptions {
 
 class StateStore {
  public:
-  // kFile: NOT_FOUND or PERMISSION_DENIED for `folder`, RESOURCE_EXHAUSTED if the disk has too little space, UNAVAILABLE
-  // for other errors of the file system. Buffers are allocated after the file. A negative count ends the program.
+  // kFile: NOT_FOUND or PERMISSION_DENIED for `folder`, RESOURCE_EXHAUSTED if the disk has too little space,
+  // UNAVAILABLE for other errors of the file system. Buffers are allocated after the file. A negative count ends the
+  // program.
   static absl::StatusOr<std::unique_ptr<StateStore>> Create(std::vector<StateSlot> slots,
                                                             const StateStoreOptions& options);
   virtual ~StateStore() = default;  // pending writes are dropped
