@@ -131,7 +131,7 @@ TEST(Stagnation, IsDetectedWhereTheoryHasIt) {
   EXPECT_EQ(solution.iterations, expected + 1);
 }
 
-// A tolerance below rounding cannot be reached; the solve says so instead of going on, or of being content.
+// A tolerance below rounding cannot be reached; the solve reports stagnation.
 TEST(Stagnation, AtTheLevelOfRounding) {
   DahlquistProblem problem({.initial_guess = 0.456});
   Solver solver(problem, {0, 5, 256},
@@ -144,7 +144,7 @@ TEST(Stagnation, AtTheLevelOfRounding) {
   EXPECT_LT(solution.last_residual_norm(), 1e-14);
 }
 
-// Breaks on one point of the finest level, so at first on one rank.
+// Gives NaN at one point of the finest level, so at first on one rank.
 class Breaking : public DahlquistProblem {
  public:
   Breaking() : DahlquistProblem({}) {}
@@ -176,7 +176,7 @@ TEST(Divergence, OfTheSerialSweep) {
   ExpectSameOnAllRanks(solution);
 }
 
-// What a diverged solve leaves behind does no harm to the sweep, and the cycles may be taken up again.
+// The states of a diverged solve do not affect the serial sweep, nor a later solve.
 TEST(SolveSerially, GivesTheBitsOfTheSerialSweep) {
   for (const Storage storage : {Storage::kAllPoints, Storage::kCPoints}) {
     for (const std::int64_t steps : {64, 103, 5}) {

@@ -1,4 +1,4 @@
-// Parameters that blocks of several steps have in common: summed over steps and ranks, or refused.
+// Parameters that blocks of several steps share: gradients are summed over steps and ranks, or sharing is rejected.
 #include <ATen/ops/equal.h>
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
@@ -130,7 +130,7 @@ TEST(TiedParameters, OfDifferentRanksThatAreNotNamedAreRefused) {
   EXPECT_EQ(ErrorOfMaking(make_block, {{"bias", bias}}), "");
 }
 
-// Other tensors with the same values are nobody's business.
+// Different tensors with equal values are accepted.
 TEST(TiedParameters, BlocksThatBeginAlikeAreNotTied) {
   EXPECT_EQ(ErrorOfMaking([](std::int64_t) { return std::make_shared<Residual>(1); }, {}), "");
 }

@@ -19,7 +19,7 @@ namespace plait::mgrit::scaling {
 
 // Seconds on one rank with a core of its own.
 struct Costs {
-  WorkSeconds work;    // per evaluation (kGradient: per step); see MeasuredOrLike for kinds that were not measured
+  WorkSeconds work;    // per evaluation, kGradient per step; kinds not measured: see MeasuredOrLike
   double input = 0;    // input layers, on every rank: per step of level 0
   double head = 0;     // prologue and head, on every rank: per batch
   double solver = 0;   // solver overhead per evaluation

@@ -1,4 +1,4 @@
-// Checkpointed blocks against the plain pass of the same blocks, bit by bit.
+// Checkpointed blocks against the plain pass of the same blocks, bitwise.
 #include "parallel/activation_checkpoint/activation_checkpoint.h"
 
 #include <ATen/Context.h>
@@ -207,7 +207,7 @@ TEST(CheckpointActivations, HooksOfParametersAreCalledOnce) {
   EXPECT_EQ(calls, 2 * kBlocks);
 }
 
-// As a sharding engine does: the memory of parameters is dropped behind forward and back before backward.
+// As with a sharding engine: the memory of parameters is freed after forward and restored before backward.
 TEST(CheckpointActivations, MemoryOfParametersMayComeAndGo) {
   Network plain(false), checkpointed(true);
   const Pass expected = RunPass(plain, false);
@@ -281,7 +281,7 @@ TEST(CheckpointPolicy, RefusesWhatItCannotRead) {
   }
 }
 
-// A block of the network as a models::Block that notes how it is called.
+// A block of the network as a models::Block that records its calls.
 struct NetworkBlock final : models::Block {
   NetworkBlock(Network* n, int b) : network(n), block(b) {}
   models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override {

@@ -1,4 +1,4 @@
-// Split sequences against whole ones: softmax of the scores, written out in float64 on one rank.
+// Attention over split sequences against a float64 reference over whole sequences.
 #include "parallel/context/attention.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -75,7 +75,7 @@ void ExpectWholeAttention(const Setting& s) {
   SCOPED_TRACE(TextOf(s));
   const ContextAxis axis(World(), s.kind);
   const std::int64_t padded = axis.PaddedLength(s.length);
-  // Padding is not zero: nothing may look at it.
+  // Padding is not zero, to detect if anything attends to it.
   const Tensors all = {Random({kBatch, s.heads, padded, kWidth}, 1),
                        Random({kBatch, s.kv_heads, padded, kWidth}, 2),
                        Random({kBatch, s.kv_heads, padded, kWidth}, 3)};

@@ -29,7 +29,7 @@ struct WarmupDecayOptions {
   std::int64_t decay_steps = 1;   // at least warmup_steps and stable_steps
   double min_lr = 0;
   LrDecay decay = LrDecay::kCosine;
-  std::int64_t stable_steps = 0;  // last step at rate lr; at most warmup_steps: decays right after the warm-up
+  std::int64_t stable_steps = 0;  // last step at rate lr; below warmup_steps: decays after the warm-up
 };
 
 // lr gamma^floor(step / step_size), bitwise as torch.optim.lr_scheduler.StepLR.

@@ -1,5 +1,4 @@
-// Fused steps on shares against the formulas written out, in float64; moments in a file against moments in
-// memory, bit for bit.
+// Fused steps on shards against the formulas in float64; moments in a file against moments in memory, bitwise.
 #include "parallel/optim/sharded_optimizer.h"
 
 #include <ATen/ops/svd.h>
@@ -148,7 +147,7 @@ TEST(Muon, BringsSingularValuesNearOne) {
   EXPECT_DOUBLE_EQ(MuonScale(16, 25), 1.0);
 }
 
-// On shares that cut matrices anywhere: of the whole matrices.
+// With shards that split matrices anywhere, updates are still those of whole matrices.
 TEST(ShardedOptimizerTest, MuonForMatricesOfBlocksAndAdamWForTheRest) {
   ExpectSteps(
       {.kind = OptimizerKind::kMuon,
@@ -213,7 +212,7 @@ TEST(ShardedOptimizerTest, AScaledLossMakesTheSameStep) {
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(x[i].equal(y[i])) << "parameter " << i;
 }
 
-// One rank's overflow leaves the step out on all, whatever the options.
+// An overflow on one rank skips the step on all ranks, whatever the options.
 TEST(ShardedOptimizerTest, AnOverflowChangesNothing) {
   for (const StepOptions& options :
        {StepOptions{.loss_scale = 2}, StepOptions{}, StepOptions{.clip_norm = 1}}) {

@@ -1,5 +1,5 @@
-// Regularisation in time on shards against autograd over whole parameters, in float64: every strategy, rows that are cut
-// over ranks, ranks without a block, blocks in several flat buffers, masters in a file.
+// Regularisation in time on shards against autograd over whole parameters, in float64: every strategy, rows that are
+// distributed over ranks, ranks without a block, blocks in several flat buffers, masters in a file.
 #include "parallel/optim/time_tikhonov.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,5 +1,5 @@
-// The executor beyond what tests/parity proves of it with real models: auxiliary losses travel with hidden states, input
-// shapes change, and schedules that cannot run are refused.
+// The executor, beyond the tests of real models in tests/parity: auxiliary losses are sent with hidden states, input
+// shapes change, and schedules that cannot run are rejected.
 #include "parallel/pipeline/executor.h"
 
 #include <ATen/TensorOperators.h>
@@ -173,7 +173,7 @@ TEST(PipelineExecutor, RefusesStagesThatAreNotTheModel) {
   p.engine->WaitForParameters();
 }
 
-// Also where a rank alone would go on, or has an error of its own.
+// Also if the plan would be valid on a rank alone, or a rank has an error of its own.
 TEST(PipelineExecutor, NamesTheRankWithAnotherPlan) {
   Pipeline p(ScheduleKind::k1F1B);
   const auto error = [&](int micro_batches) {

@@ -1,5 +1,5 @@
-// Schedules against figures and formulas of their papers: every number of stages, chunks and micro-batches up to 8 on
-// paper, and what the simulator says of schedules that are wrong.
+// Schedules against figures and formulas of their papers, for all numbers of stages, chunks and micro-batches up to 8;
+// and the simulator's errors for invalid schedules.
 #include "parallel/pipeline/schedule.h"
 
 #include <gmock/gmock.h>

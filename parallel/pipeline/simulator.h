@@ -21,7 +21,7 @@ namespace plait::parallel {
 // In any unit of time. B takes the time of I and W.
 struct ActionCosts {
   double forward = 1, input_gradient = 1, weight_gradient = 1;
-  double send = 0;                    // latency from the end of an action until another rank can use its result
+  double send = 0;                    // latency of a result of one rank that another rank needs
   std::vector<double> of_stage = {};  // factor of the costs of computation, by stage; empty: 1
 };
 

@@ -1,4 +1,4 @@
-// Splits against every split there is, and the units of each rank.
+// Splits against all possible splits, and the units of each rank.
 #include "parallel/pipeline/stage_split.h"
 
 #include <ATen/ops/empty.h>

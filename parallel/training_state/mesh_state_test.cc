@@ -1,6 +1,5 @@
-// Parameters that are split along tp, spread over pp, replicated and partial: saved on every mesh of the
-// world and loaded on every other one, with their optimizer's moments. The oracle is the whole tensor, which
-// every rank can write down.
+// Parameters that are split along tp, distributed over pp, replicated and partial: saved on every mesh and loaded on
+// every other one, with the optimizer's moments. The reference is the whole tensor, which every rank can compute.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
