@@ -66,7 +66,7 @@ TEST(Periodic, OfAForcedEquationHasTheClosedForm) {
       options.max_iterations = 60;
       Solver solver(problem, {0, kPeriod, steps}, options, comm::testing::World());
       const Solution solution = solver.Solve();
-      // A state is the sum of about 1 / (1 - e^{lambda 2 pi}) steps a period, each rounded thrice.
+      // A state is the sum of about 1 / (1 - e^{lambda 2 pi}) periods of steps, each with three roundings.
       const double tolerance = 8 * static_cast<double>(steps) * kEps;
       EXPECT_LT(solution.last_residual_norm(), tolerance);
       solver.Visit([&](std::int64_t point, const State& u) {

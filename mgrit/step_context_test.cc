@@ -172,7 +172,7 @@ Outcome Solve(const VanDerPolProblem::Parameters& parameters, const TimeGrid& ti
   return outcome;
 }
 
-// The same solution for less: steps that start from the iterate, and are as accurate as they need to be.
+// The same solution with fewer Newton iterations: steps start from the iterate and are only as accurate as necessary.
 TEST(VanDerPol, SavesNewtonIterationsAndKeepsTheSolution) {
   const TimeGrid time = {0, 4, 256};
   const Outcome plain = Solve({.starts_at_iterate = false, .loose = 1e-12}, time, 1e-9);
@@ -188,8 +188,8 @@ TEST(VanDerPol, SavesNewtonIterationsAndKeepsTheSolution) {
   EXPECT_LT(adaptive.newton_iterations, 0.95 * static_cast<double>(warm.newton_iterations));
 }
 
-// Results of steps depend on the iterate and the tolerance they are told: these are the same on any ranks, and
-// for many steps at a time.
+// Results of steps depend on the iterate and the tolerance that they get: these are the same on any number of ranks,
+// and for batched steps.
 TEST(VanDerPol, SameBitsOnAnyRanks) {
   for (const auto& [steps, levels, cfactor] : kSizes) {
     for (const bool many : {false, true}) {

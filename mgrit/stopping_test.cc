@@ -109,7 +109,7 @@ TEST(Divergence, IsDetectedWhereTheoryHasIt) {
     EXPECT_TRUE(solution.diverged);
     EXPECT_FALSE(solution.converged || solution.stagnated || solution.interrupted);
     EXPECT_EQ(solution.iterations, expected + 1);
-    // Without the option, the solve goes on as ever.
+    // Without the option, the solve continues.
     EXPECT_EQ(SolveMode(kLambda, kMu, {.max_iterations = 15, .tolerance = 1e-9}).iterations, 15);
   }
 }
@@ -168,7 +168,7 @@ TEST(Divergence, OfANumberThatIsNoneInAnyNorm) {
 TEST(Divergence, OfTheSerialSweep) {
   Breaking problem;
   Solver solver(problem, {0, 5, 64}, {.max_levels = 1}, comm::testing::World());
-  EXPECT_TRUE(solver.Solve().converged);  // one level is not looked at
+  EXPECT_TRUE(solver.Solve().converged);  // with one level, the result is not checked
   const Solution solution = solver.SolveSerially();
   EXPECT_TRUE(solution.diverged);
   EXPECT_FALSE(solution.converged);
@@ -257,8 +257,8 @@ std::vector<std::array<double, 3>> Shown(Solver& solver, std::int64_t steps) {
   return points;
 }
 
-// The states that it sees after iteration k are those of a solve of k + 1 iterations; looking changes nothing,
-// and no step that it causes is marked final.
+// The states that it gets after iteration k are those of a solve of k + 1 iterations; visiting them has no effect on
+// the solve, and no step it causes is marked final.
 TEST(Monitor, SeesTheStatesOfTheIteration) {
   for (const Storage storage : {Storage::kAllPoints, Storage::kCPoints}) {
     for (const ResidualTime when : {ResidualTime::kRestriction, ResidualTime::kCycle}) {

@@ -104,7 +104,8 @@ class ContinuedPassTest : public ::testing::Test {
 
 double Norm(const at::Tensor& x) { return x.norm().item<double>(); }
 
-// Of the gradient at the sources of all steps: their adjoints are those of the C-points on their right, times lambda.
+// Checks the gradients with respect to all b_i: the adjoint of a C-point of the adjoint grid, times a power of
+// lambda.
 void ExpectGradient(const at::Tensor& gradient, const std::vector<std::vector<double>>& adjoints) {
   for (std::size_t k = 0; k < kRates.size(); ++k) {
     for (std::int64_t step = 0; step < kSteps; ++step) {

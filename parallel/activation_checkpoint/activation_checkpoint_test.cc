@@ -32,7 +32,7 @@ StorageWatch Watch(const at::Tensor& tensor) {
       c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(tensor.storage().unsafeGetStorageImpl()));
 }
 
-// Linear, gelu, dropout: several times over.
+// Several blocks of linear, gelu and dropout.
 struct Network {
   explicit Network(bool checkpointed, double dropout = 0.4) : checkpointed(checkpointed), dropout(dropout) {
     torch::manual_seed(7);
@@ -134,7 +134,7 @@ TEST(CheckpointActivations, ActivationsAreGoneBetweenForwardAndBackward) {
   }
 }
 
-// Else a block's activations would all be there at once, if only until it returns.
+// Otherwise all activations of a block would be in memory until it returns.
 TEST(CheckpointActivations, RecordsTheSecondTimeAlone) {
   std::vector<bool> recorded;
   const at::Tensor weight = at::randn({kWidth}, at::kDouble).requires_grad_(true);

@@ -229,7 +229,7 @@ TEST(StateStore, AWriteThatFailsComesOutOfALaterCallAndStays) {
   EXPECT_EQ(store->Acquire(2).status(), status);
 }
 
-// Found through /proc: it has no name.
+// Found through /proc, because it has no name.
 int OpenStateFile() {
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc/self/fd")) {
     std::error_code error;

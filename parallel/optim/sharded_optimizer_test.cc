@@ -55,8 +55,8 @@ struct Program {
 using Rule =
     std::function<void(at::Tensor& p, at::Tensor g, at::Tensor& first, at::Tensor& second, int step)>;
 
-// All samples of all ranks on this one (they are the same).
-// `of_block_matrices`: another rule for those; empty: none.
+// The reference: all samples of all ranks on this rank. `of_block_matrices`: the rule for matrices of blocks; empty:
+// the same as for all other parameters.
 std::vector<at::Tensor> Serial(const Rule& rule, const Rule& of_block_matrices) {
   TestingModel model(at::kDouble);
   std::vector<at::Tensor> parameters, first, second;
@@ -97,7 +97,7 @@ void ExpectSteps(const ShardedOptimizerOptions& options, const Rule& rule,
   }
 }
 
-// Decay of matrices alone.
+// Weight decay of matrices only.
 double DecayOf(const at::Tensor& p, double decay) { return p.dim() >= 2 ? decay : 0; }
 
 TEST(ShardedOptimizerTest, Sgd) {
@@ -126,7 +126,7 @@ TEST(ShardedOptimizerTest, AdamWithCoupledDecay) {
               });
 }
 
-// The same polynomial on the singular values themselves.
+// The same polynomial, applied to the singular values directly.
 at::Tensor BySingularValues(const at::Tensor& matrix) {
   const auto [u, values, v] = at::svd(matrix / (matrix.norm() + 1e-7));
   at::Tensor s = values;

@@ -145,7 +145,7 @@ TEST(PipelineExecutor, RefusesSchedulesThatCannotRun) {
             "a schedule of " + std::to_string(ranks + 1) + " ranks and " + std::to_string(ranks + 1) +
                 " stages, but the model has " + std::to_string(ranks) + " stages on " +
                 std::to_string(ranks) + " ranks of world");
-  // The first rank wants the backward of its first micro-batch before it goes on, the last one the second forward.
+  // Deadlock: the first rank waits for the backward of its first micro-batch, the last one for the second forward.
   Schedule stuck = *MakeSchedule(ScheduleKind::k1F1B, {.ranks = ranks, .micro_batches = 2});
   std::swap(stuck.actions[0][1], stuck.actions[0][2]);
   const Schedule all_forward = *MakeSchedule(ScheduleKind::kGpipe, {.ranks = ranks, .micro_batches = 2});

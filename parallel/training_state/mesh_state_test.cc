@@ -69,7 +69,7 @@ ParameterSpec Weight(int block, const Setting& s, int tp) {
           .placement = placement};
 }
 
-// The units of this rank: blocks are spread over pp.
+// The units of this rank; blocks are distributed over pp.
 std::vector<ParameterUnit> Units(const Setting& s, const comm::DeviceMesh& mesh) {
   std::vector<ParameterUnit> units;
   const int per_stage = kBlocks / s.pp, first = mesh.Coordinates()[0] * per_stage;
@@ -112,7 +112,7 @@ struct Program {
     ASSERT_TRUE(optimizer.Step().status.ok());
   }
 
-  // What this rank has of the whole tensor.
+  // This rank's part of the whole tensor.
   at::Tensor ValueOf(const ParameterSpec& p) const {
     const int block = p.name[6] - '0';
     return p.name.ends_with("weight") ? Weight(block, s, mesh.Coordinates()[3]).tensor.detach()
