@@ -1,4 +1,4 @@
-// The adjoint of a solved problem is the same solver, run from right to left on vector-Jacobian products:
+// The adjoint of a solved problem: the same solver, run backward in time on vector-Jacobian products:
 //   lambda_N = dJ/du_N,   lambda_i = (dPhi_i/du)^T(u_i) lambda_{i+1} + dJ/du_i.
 //
 //   mgrit::Solver forward(problem, time, options, comm);
@@ -14,11 +14,11 @@
 // problem's coarse step over the same fine points, linearised at the fine state at its left end, which its
 // rank owns. (Guenther, Ruthotto, Schroder, Cyr, Gauger: Layer-parallel training of deep residual neural
 // networks, SIAM J. Math. Data Sci. 2, 2020, section 3.2.) Where the forward problem coarsens space, so does the
-// adjoint, by its RestrictAdjoint and InterpolateAdjoint, and a coarse step is linearised at the restricted
-// state. Whatever these are, a converged adjoint is that of the fine steps. With the transposes P^T and R^T of
-// interpolation and restriction, a two-level cycle with F-relaxation approximates the inverse of the adjoint
-// equations at the C-points by the transpose of what the forward cycle approximates that of the forward equations
-// by: both converge alike. (FCF-relaxation has the same two factors in the other order.)
+// adjoint, by RestrictAdjoint and InterpolateAdjoint, and a coarse step is linearised at the restricted state.
+// The converged adjoint does not depend on these transfers: it is always that of the fine steps. If they are the
+// transposes P^T and R^T of interpolation and restriction, the two-level adjoint cycle with F-relaxation is the
+// transpose of the forward cycle, as an approximate inverse at the C-points, so both converge at the same rate.
+// (With FCF-relaxation the two have the same factors in opposite order.)
 #ifndef PLAIT_MGRIT_ADJOINT_H_
 #define PLAIT_MGRIT_ADJOINT_H_
 
@@ -34,8 +34,8 @@
 
 namespace plait::mgrit {
 
-// The forward step that an adjoint step transposes, with the very times that the forward solve used.
-// `index` is StepInterval::kNoIndex where the forward level has no such interval.
+// Returns the forward step that an adjoint step transposes, with exactly the times that the forward solve used.
+// Its `index` is StepInterval::kNoIndex if the forward level has no such interval.
 inline StepInterval ForwardInterval(const StepInterval& adjoint, const TimeGrid& forward_time) {
   StepInterval forward = adjoint;
   forward.fine_start = forward_time.steps - adjoint.fine_stop;
@@ -52,10 +52,11 @@ class AdjointProblem final : public Problem<S> {
  public:
   // The forward state u_i at a fine point that this rank owns.
   using StateAt = std::function<const S&(std::int64_t point)>;
-  // dJ/du_i at an inner point i of the forward grid, or null where the objective does not see u_i.
+  // dJ/du_i at a point 0 <= i < N of the forward grid, or null if the objective does not depend on u_i. Called
+  // for the points whose step i this rank owns; dJ/du_N is set_terminal.
   using SourceAt = std::function<const S*(std::int64_t point)>;
 
-  // `problem` outlives this one.
+  // `problem` must outlive this object. Local.
   AdjointProblem(Problem<S>& problem, TimeGrid forward_time, StateAt state_at)
       : problem_(problem), forward_time_(forward_time), state_at_(std::move(state_at)) {}
 
@@ -65,7 +66,7 @@ class AdjointProblem final : public Problem<S> {
   std::int64_t PointOf(std::int64_t forward_point) const { return forward_time_.steps - forward_point; }
 
   S Make(int level) override { return problem_.Make(level); }
-  // Zero is the initial guess of lambda.
+  // The initial guess of lambda is zero at all points but the first.
   void Initialize(std::int64_t point, double, S& lambda) override {
     StateOperations<S>::Copy(terminal_, lambda);
     if (point > 0) StateOperations<S>::Combine(0.0, terminal_, 0.0, lambda);
@@ -99,7 +100,7 @@ class AdjointProblem final : public Problem<S> {
   }
 
  private:
-  // The state at which a forward step is linearised; `restricted` holds it where its level coarsens space.
+  // The state at which a forward step is linearised; stored in `restricted` if its level coarsens space.
   const S& StateFor(const StepInterval& forward, S& restricted) {
     const S& fine = state_at_(forward.fine_start);
     if (!problem_.CoarsensSpace()) return fine;

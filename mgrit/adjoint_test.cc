@@ -1,4 +1,4 @@
-// Gradients through a solve: the same numbers as the plain backward sweep, on any number of ranks.
+// Gradients through a solve equal those of the serial backward sweep, on any number of ranks.
 #include "mgrit/adjoint.h"
 
 #include <gtest/gtest.h>
@@ -230,7 +230,7 @@ class HomogeneousHeat : public examples::HeatProblem {
   Vector first_;
 };
 
-// Without its values at both ends, which no step reads and every step sets to 0: the corrections of the
+// Sets the values at both ends to 0: no step reads them and every step sets them to 0, but corrections by the
 // transposed transfers do not.
 std::vector<double> Inside(std::vector<double> u) {
   u.front() = u.back() = 0;
@@ -307,7 +307,7 @@ TEST(Adjoint, IntervalsAreThoseOfTheForwardLevelOrHaveNoIndex) {
   }
 }
 
-// A problem that prefers many steps at a time gets many adjoint steps at a time: the same states.
+// A problem with PrefersMany gets batches of adjoint steps, with the same results.
 class ManyAtATime : public testing::RandomLinearSystem {
  public:
   explicit ManyAtATime(bool many) : RandomLinearSystem(3, 1.2, 4), many_(many) {}

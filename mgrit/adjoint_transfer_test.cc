@@ -1,5 +1,6 @@
-// The adjoint of a problem that coarsens space with transfers that are no multiples of each other's transposes:
-// converged gradients against dense matrices, and one cycle against the transpose of one cycle.
+// The adjoint of a problem that coarsens space, with restriction and interpolation that are not transposes of each
+// other up to a factor: converged gradients against dense matrices, and one adjoint cycle against the transpose of one
+// forward cycle.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -189,7 +190,7 @@ TEST(AdjointTransfersDeathTest, SpaceIsNotCoarsenedWithoutThem) {
   EXPECT_DEATH(solve(), "does not define RestrictAdjoint");
 }
 
-// A linear problem from zero, with a guess of one 1 at a C-point: its error is the guess.
+// A linear problem from zero, with a unit vector at one C-point as guess, which is then the error.
 class WithGuess : public Problem<Vector> {
  public:
   WithGuess(Problem<Vector>& problem, std::int64_t point, std::size_t cell)
@@ -216,7 +217,7 @@ class WithGuess : public Problem<Vector> {
 
 constexpr std::size_t kCells = 4, kIntervals = 5, kFactor = 3, kUnknowns = kCells * kIntervals;
 
-// What one iteration of two levels with F-relaxation makes of errors at the C-points 1, 2, ...
+// The error propagation matrix of one two-level iteration with F-relaxation, at the C-points 1, 2, ...
 Matrix ErrorPropagation(Problem<Vector>& problem, const TimeGrid& time) {
   Matrix e(kUnknowns, Vector(kUnknowns));
   for (std::size_t column = 0; column < kUnknowns; ++column) {

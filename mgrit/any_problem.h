@@ -1,5 +1,5 @@
-// A problem as the solver sees it, whatever its states are. Problems derive from Problem<S> (mgrit/problem.h), which says what
-// each operation is to its author; this is when the solver calls them.
+// The type-erased interface through which the solver calls a problem. User problems derive from Problem<S>
+// (mgrit/problem.h); the comments here say when the solver calls each operation.
 #ifndef PLAIT_MGRIT_ANY_PROBLEM_H_
 #define PLAIT_MGRIT_ANY_PROBLEM_H_
 
@@ -20,7 +20,7 @@ struct StepTask {
   State* out = nullptr;
 };
 
-// The solver calls no method from two threads, and `u` and `out` are never the same state.
+// The solver calls all methods from one thread, and `u` and `out` are never the same state.
 class AnyProblem {
  public:
   virtual ~AnyProblem() = default;
@@ -29,46 +29,48 @@ class AnyProblem {
   // The initial condition for fine point 0, the initial guess for every other.
   virtual void Initialize(std::int64_t point, double t, State& u) = 0;
   virtual void Step(const StepInterval& interval, const State& u, State& out) = 0;
-  // Equations of the problem's own, A(u_stop, u_start) = g, of which Step gives the u_stop for g = 0 (any scaling: an
-  // implicit step's function before it is solved). Then the solver measures and restricts r = g - A, which costs no
-  // step, and coarse equations are A_c(U_k, U_{k-1}) = R r_k + A_c(V_k, V_{k-1}). Without (the default), A is u_stop -
-  // Phi(u_start). EvaluateEquation: out = A(u_stop, u_start). StepWithRightHandSide: solves A(out, u) = g.
+  // True if the problem defines its own equation A(u_stop, u_start) = g, of any scaling, of which Step solves
+  // g = 0: for example the nonlinear function of an implicit step (XBraid's SetResidual). The solver then measures
+  // and restricts r = g - A, which needs no step, and the coarse equations are
+  // A_c(U_k, U_{k-1}) = R r_k + A_c(V_k, V_{k-1}). By default, A is u_stop - Phi(u_start).
+  // EvaluateEquation: out = A(u_stop, u_start). StepWithRightHandSide: solves A(out, u) = g for out.
   virtual bool HasEquation() const { return false; }
   virtual void EvaluateEquation(const StepInterval& interval, const State& u_start, const State& u_stop,
                                 State& out) = 0;
   virtual void StepWithRightHandSide(const StepInterval& interval, const State& u, const State& g,
                                      State& out) = 0;
-  // Independent steps, one of each C-interval that a rank has whole: the first steps of all of them, then the second
-  // ones, and so on, to the C-points. If PrefersMany, called instead of Step in the sweeps that end with steps to
-  // C-points (CF-sweeps, the sweep before a restriction, ResidualTime::kCycle) where all points are stored; with one task or
-  // more. Not in sweeps of F-points alone (after a coarse correction, the final one), on the coarsest level, in the
-  // forming of coarse equations, for intervals that two ranks share, nor where HasEquation: those call Step. Which
-  // intervals are shared depends on the ranks, so results must be the bits that Step gives, else those of the solve
-  // depend on the ranks.
+  // A batch of one or more independent steps, one per C-interval that lies entirely on this rank: first the first
+  // step of every interval, then the second, and so on up to the C-points. If PrefersMany, called instead of Step in
+  // sweeps that end with steps to C-points (CF-sweeps, the sweep before a restriction, ResidualTime::kCycle), with
+  // Storage::kAllPoints. Step is still called in sweeps of F-points only (after a coarse correction, the final one),
+  // on the coarsest level, when coarse equations are formed, for intervals that two ranks share, and if HasEquation.
+  // Which intervals are shared depends on the number of ranks: results must be bitwise those of Step, or the
+  // solution depends on the number of ranks.
   virtual void StepMany(absl::Span<const StepTask> tasks);
-  // True if the solver should offer all its intervals together; false to walk interval after interval, which
-  // is kinder to the cache.
+  // True if the solver should batch the steps of all intervals; false to process one interval after another, which
+  // uses caches better.
   virtual bool PrefersMany() const { return false; }
-  // True if steps are only as accurate as StepInterval::InnerTolerance asks for. A solve then takes a residual as
-  // converged only in an iteration with tight tolerances.
+  // True if steps are only as accurate as StepInterval::InnerTolerance requests. A solve then converges only in an
+  // iteration that used tight tolerances.
   virtual bool IsInexact() const { return false; }
 
   virtual void Copy(const State& x, State& y) = 0;
   // y = alpha x + beta y
   virtual void Combine(double alpha, const State& x, double beta, State& y) = 0;
-  // Norms of residuals are put one at a time while a cycle runs and taken once an iteration, so that states
-  // on a device are read once. TakeNorms writes the squares of the slots put since it was last called.
+  // Residual norms are recorded one at a time during a cycle (PutNorm) and read once per iteration (TakeNorms), so
+  // that states on a GPU need one synchronization per iteration. TakeNorms writes the squared norms of the slots
+  // recorded since the last call.
   virtual void PutNorm(std::int64_t slot, const State& x) = 0;
   virtual void TakeNorms(absl::Span<double> squares) = 0;
-  // The memory of `x` where messages can be sent from and received into: states on a CUDA device then never
-  // pass through the host. Without data, messages are packed.
+  // The memory of `x`, which messages are sent from and received into directly, so that states on a CUDA device
+  // never pass through the host. If its `data` is null, messages are packed.
   virtual StateMemory Memory(State& x) = 0;
   virtual std::int64_t PackedBytes(const State& x) = 0;
   virtual void Pack(const State& x, absl::Span<std::byte> bytes) = 0;
   virtual void Unpack(absl::Span<const std::byte> bytes, State& x) = 0;
 
-  // For the delta correction (Options::delta_rank) alone: out = (d Phi / d u)(u) w, and direction `index` to begin with,
-  // linearly independent of those before it.
+  // Only for the delta correction (Options::delta_rank). StepTangent: out = (d Phi / d u)(u) w. InitializeDirection:
+  // the initial direction number `index`, linearly independent of those before it.
   virtual void StepTangent(const StepInterval& interval, const State& u, const State& w, State& out) = 0;
   virtual void InitializeDirection(int index, State& w) = 0;
   virtual double Dot(const State& x, const State& y) = 0;
@@ -79,7 +81,7 @@ class AnyProblem {
   virtual void Interpolate(int fine_level, const State& coarse, State& fine) = 0;
 };
 
-// Ends the program: the problem does not define an operation (an adjoint, a shape), yet it is asked for.
+// Ends the program with a message: the solve needs an operation that the problem does not define.
 [[noreturn]] void MissingOperation(const char* name);
 
 }  // namespace plait::mgrit

@@ -125,8 +125,8 @@ std::vector<std::vector<double>> States(Solver& solver) {
   return points;
 }
 
-// As far as all coarse steps: the bits of the coarse solve from end to end. (With CF-sweeps, equations are formed
-// anew in each iteration, whatever the coarse solve.)
+// With a window of all coarse steps, bitwise the sequential coarse solve. (With CF-sweeps, so that equations are formed
+// again in each iteration in both cases.)
 TEST(CoarseWindow, OverAllStepsIsTheWholeSolve) {
   for (const bool spatial_coarsening : {false, true}) {
     for (Options options : Settings()) {
@@ -193,7 +193,7 @@ TEST(CoarseWindow, SameBitsOnAnyRanks) {
   }
 }
 
-// Heat forgets: windows of a few steps converge to the serial sweep, and to the periodic solution.
+// The heat equation damps errors: windows of a few steps converge to the serial sweep, and to the periodic solution.
 TEST(CoarseWindow, ConvergesToTheSerialSweep) {
   for (const bool periodic : {false, true}) {
     HeatProblem problem({.nx = 9, .spatial_coarsening = false, .random_guess = true});

@@ -35,7 +35,7 @@ Verdict Judge(const Options& options, absl::Span<const double> norms) {
   return Stagnated(options, norms) ? Verdict::kStagnated : Verdict::kGoOn;
 }
 
-// Seven eighths of the way count as all, so that the last iterations are as accurate as they get.
+// Returns 1 from seven eighths on (on a logarithmic scale), as XBraid: the last iterations use tight tolerances.
 double ProgressOf(const Options& options, absl::Span<const double> norms) {
   if (options.tolerance == 0 || options.residual_time == ResidualTime::kNever) return 1;
   if (norms.empty()) return 0;

@@ -9,14 +9,14 @@ namespace plait::mgrit {
 
 enum class Verdict { kGoOn, kConverged, kStagnated, kDiverged };
 
-// `norms`: those that were taken, in order, at least one. A function of its arguments alone, so that all ranks
-// that hold the same norms decide the same. Local.
+// `norms`: the norms taken so far, in order; at least one. Depends on its arguments only, so ranks with the same
+// norms reach the same verdict. Local.
 Verdict Judge(const Options& options, absl::Span<const double> norms);
 
-// How far a solve with these norms, which may be none, has come: StepInterval::progress. Local.
+// StepInterval::progress of a solve with these norms; `norms` may be empty. Local.
 double ProgressOf(const Options& options, absl::Span<const double> norms);
 
-// The norm over time, of the squares of norms. Not finite if a square is not. Local.
+// The norm over time, from squared norms by point. Not finite if one of the squares is not. Local.
 double NormOverTime(TimeNorm norm, absl::Span<const double> squares);
 
 }  // namespace plait::mgrit

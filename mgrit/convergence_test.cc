@@ -1,4 +1,4 @@
-// Verdicts on rows of norms, and norms over time against numbers worked out by hand.
+// Verdicts on sequences of norms, and norms over time against values computed by hand.
 #include "mgrit/convergence.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The verdict at every norm of a solve that goes on until there is one.
+// Returns the first verdict other than kGoOn when norms arrive one by one; `taken`: the number of norms until then.
 Verdict VerdictOn(const Options& options, const std::vector<double>& norms, std::size_t* taken) {
   for (*taken = 1; *taken <= norms.size(); ++*taken) {
     const Verdict verdict = Judge(options, absl::MakeConstSpan(norms.data(), *taken));

@@ -1,6 +1,6 @@
 // Delta correction: U_k = Phi_c(U_{k-1}) + g_k + D_k (U_{k-1} - V_{k-1}), D_k = (d Phi^m - d Phi_c)(V_{k-1}) W W^T
-// with orthonormal directions W at C-point k - 1; zero where U is V. The operator of a level has the D of that
-// level, also where the next coarser one takes its tangents.
+// with orthonormal directions W at C-point k - 1. The operator of a level includes the D of that level, also in the
+// tangents for the next coarser level.
 #include <cmath>
 #include <utility>
 
@@ -9,7 +9,7 @@
 
 namespace plait::mgrit {
 
-// After relaxation and the forming of the equations. Frames go through the intervals as states do in a sweep.
+// Called after relaxation and forming of the equations. Frames propagate through intervals as states do in a sweep.
 void Hierarchy::FormDeltas(Level& fine, Level& coarse) {
   const GridLevel& grid = fine.grid;
   if (grid.empty()) return;
@@ -77,7 +77,7 @@ void Hierarchy::TakeDelta(Level& fine, Level& coarse, std::int64_t coarse_point,
     problem_.Copy(*frame.images[j], *delta.differences[j]);
     problem_.Combine(-1.0, tangent, 1.0, *delta.differences[j]);
   }
-  // Directions that have become dependent are of no use: those of before stay.
+  // If the directions have become linearly dependent, keeps the previous ones.
   if (Orthonormalize(frame.images))
     coarse.directions[coarse.grid.local(coarse_point)] = std::move(frame.images);
 }
@@ -93,7 +93,7 @@ void Hierarchy::AddDelta(Level& level, std::int64_t point, const State& u, State
   }
 }
 
-// A copy. Point 0, and every point in the first iteration, has the problem's own.
+// Returns a copy. At point 0, and at every point in the first iteration, the initial directions of the problem.
 Hierarchy::States Hierarchy::DirectionsAt(const Level& coarse, std::int64_t point) {
   States copies = NewDirections(coarse.grid.level);
   const bool has_own = point > 0 && !coarse.directions[coarse.grid.local(point)].empty();
@@ -114,7 +114,7 @@ Hierarchy::States Hierarchy::NewDirections(int level) {
   return states;
 }
 
-// By the modified Gram-Schmidt method; false if a vector depends on those before it.
+// Modified Gram-Schmidt; returns false if a vector is linearly dependent on the previous ones.
 bool Hierarchy::Orthonormalize(const States& vectors) {
   for (std::size_t j = 0; j < vectors.size(); ++j) {
     const double before = std::sqrt(problem_.Dot(*vectors[j], *vectors[j]));

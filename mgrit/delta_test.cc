@@ -180,9 +180,9 @@ class Linear : public testing::RandomLinearSystem {
   }
 };
 
-// With all directions the coarse step is the fine ones: one iteration on two levels, and one on three. Their coarse
-// steps have nothing to do with the fine ones (without the correction, the residual of the second iteration is not
-// small).
+// With all directions, the corrected coarse step equals the fine steps: one iteration on two levels, and on three. The
+// uncorrected coarse steps are unrelated to the fine ones (without the correction, the residual of the second iteration
+// is not small).
 TEST(Delta, OneIterationSolvesALinearProblem) {
   for (const std::int64_t steps : {48, 59}) {
     for (const int levels : {2, 3}) {
@@ -244,7 +244,7 @@ TEST(Delta, SameBitsOnAnyRanks) {
   }
 }
 
-// Many steps at a time: the same bits.
+// Batched steps give the same bits.
 TEST(Delta, OfStepsTakenTogether) {
   class Many : public OnTheAttractor {
    public:

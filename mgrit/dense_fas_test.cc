@@ -232,7 +232,7 @@ class DenseFas {
     }
   }
 
-  // What a vector of level l is on level l + 1.
+  // Restricts a vector of level l to level l + 1.
   Vector Restricted(std::size_t l, const Vector& fine) const {
     const DenseLevel& coarse = levels_[l + 1];
     Vector result(coarse.unknowns());
@@ -398,7 +398,7 @@ void ExpectSameIterates(const Model& model, const TimeGrid& time, Options option
       // Of two states in each point.
       EXPECT_NEAR(solution.residual_norms[k], norms[k],
                   2 * tolerance * std::sqrt(static_cast<double>(expected.size())));
-      // Else there would be nothing to compare but the solution.
+      // Otherwise only the solution would be compared.
       if (k < 2) {
         EXPECT_GT(norms[k], 1e3 * tolerance);
       }
@@ -412,7 +412,7 @@ struct Method {
 };
 
 std::vector<Method> Methods() {
-  // 56 steps by 3: 18, 6, 2, with points behind the last C-point; by 2, 3, 3: 28, 9, 3.
+  // 56 steps, factor 3: 18, 6, 2, with points after the last C-point; factors 2, 3, 3: 28, 9, 3.
   const Options four = {.max_levels = 4, .cfactors = {3}};
   Options unequal = {.max_levels = 4, .cfactors = {2, 3}, .cf_sweeps = {0, 2, 1}, .c_weights = {1, 0.7, 1.2}};
   std::vector<Method> methods;

@@ -1,5 +1,5 @@
-// States as they are on a device: messages leave from their memory and arrive in it, and norms are read once
-// an iteration. The states of this test are in host memory, but may not be packed, and count their reads.
+// The path of states on a device: messages are sent from and received into their memory, and norms are read once per
+// iteration. The states of this test are in host memory, but packing them fails the test, and reads are counted.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -24,7 +24,7 @@ template <>
 struct StateOperations<DeviceVector> {
   using Host = StateOperations<std::vector<double>>;
 
-  // How often numbers came to the host.
+  // Number of reads to the host.
   class Norms {
    public:
     void Put(std::int64_t slot, const DeviceVector& x) { norms_.Put(slot, x.values); }

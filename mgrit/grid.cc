@@ -11,7 +11,7 @@
 namespace plait::mgrit {
 namespace {
 
-// Steps of position p on a level: a coarse step belongs to the position that owns its last fine step.
+// The bound of a position on a coarse level: a coarse step belongs to the position that owns its last fine step.
 std::int64_t CoarseBound(std::int64_t fine_bound, std::int64_t stride, std::int64_t coarse_steps) {
   return std::min(fine_bound / stride, coarse_steps);
 }
@@ -26,13 +26,13 @@ int NearestOwner(const Partition& partition, int position, int direction, std::i
   return -1;
 }
 
-// The steps of the rank that has most, if they are handed out `unit` at a time; the last unit may be short.
+// The largest number of steps of a rank if steps are distributed in units of `unit`; the last unit may be shorter.
 std::int64_t LargestShare(std::int64_t steps, int ranks, std::int64_t unit) {
   const std::int64_t units = (steps + unit - 1) / unit;
   return std::min(steps, (units + ranks - 1) / ranks * unit);
 }
 
-// The owners of the first and of the last step of a level are neighbours, and may be one rank.
+// Periodic: the owners of the first and the last step of a level are neighbours; they may be the same rank.
 void CloseRing(const Partition& partition, GridLevel& level) {
   if (level.empty()) return;
   if (level.first == 0)
@@ -41,7 +41,7 @@ void CloseRing(const Partition& partition, GridLevel& level) {
     level.right_rank = partition.RankAt(partition.OwnerPosition(level.stride - 1));
 }
 
-// The stride of the coarsest level that is handed out as evenly as that of level 1.
+// The stride of the coarsest level whose intervals can be distributed as evenly as those of level 1.
 std::int64_t LargestEvenUnit(std::int64_t steps, int ranks, const Options& options) {
   const int levels = LevelCount(options, steps);
   std::int64_t unit = 1;
@@ -106,7 +106,7 @@ TimeGrid Reversed(const TimeGrid& grid) {
 
 double TimeGrid::At(std::int64_t point) const {
   if (points != nullptr) return (*points)[static_cast<std::size_t>(point)];
-  // In this order a time that is a whole number is exact.
+  // Evaluated in this order, integer times are exact.
   return start + static_cast<double>(point) * (stop - start) / static_cast<double>(steps);
 }
 

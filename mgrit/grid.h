@@ -1,9 +1,9 @@
-// Time points, levels, and who owns what.
+// Time points, levels, and their distribution over ranks.
 //
-// Level 0 has the points 0 ... N; a rank owns consecutive *steps* and keeps both end points of each: the
-// first point of its range is a ghost, a copy of what its left neighbour computes. Point i of level l + 1 is
-// the C-point i * cfactor of level l; a coarse point belongs to the rank that computes it on the finer level,
-// so restriction and interpolation never communicate. Points after the last C-point of a level are F-points.
+// Level 0 has the points 0 ... N. A rank owns consecutive *steps* and stores both end points of each: the first
+// point of its range is a ghost, a copy of the point that its left neighbour computes. Point i of level l + 1 is
+// the C-point i * cfactor of level l and belongs to the rank that computes it on level l, so restriction and
+// interpolation need no communication. Points after the last C-point of a level are F-points.
 #ifndef PLAIT_MGRIT_GRID_H_
 #define PLAIT_MGRIT_GRID_H_
 
@@ -17,35 +17,35 @@
 
 namespace plait::mgrit {
 
-// The points of a time grid. Uniform, t_i = start + i (stop - start) / steps, unless `points` says what they
-// are. A coarse step spans the fine points between its ends, whatever their distances.
+// A time grid: uniform, t_i = start + i (stop - start) / steps, unless `points` is set. A coarse step covers the
+// fine steps between its end points.
 struct TimeGrid {
   double start = 0;
   double stop = 1;
   std::int64_t steps = 1;
   std::shared_ptr<const std::vector<double>> points = nullptr;  // t_0 ... t_N; made by FromPoints
 
-  // INVALID_ARGUMENT unless there are two points or more, finite and increasing. Local.
+  // INVALID_ARGUMENT unless there are at least two points, finite and strictly increasing. Local.
   static absl::StatusOr<TimeGrid> FromPoints(std::vector<double> points);
   double At(std::int64_t point) const;
 };
 
-// The grid of the times -t_N ... -t_0: what the adjoint of a problem on `grid` runs on.
+// The grid of the times -t_N ... -t_0, for the adjoint of a problem on `grid`.
 TimeGrid Reversed(const TimeGrid& grid);
 
 // Ranges of fine steps, by position from the left: position p owns [bounds[p], bounds[p + 1]).
 // Position p is rank p, or, mirrored (for the adjoint, which runs from right to left), rank size - 1 - p.
 class Partition {
  public:
-  // As even as whole C-intervals of level 0 allow, single steps where there are fewer intervals than ranks.
-  // Of all partitions that are as even, that in whole intervals of the coarsest level possible, so that
-  // relaxation of no level waits for a neighbour if that can be had. Factors below 2 end the program.
+  // Distributes whole C-intervals of level 0 as evenly as possible, or single steps if there are fewer intervals
+  // than ranks. Among equally even partitions, uses whole intervals of the coarsest level that allows it, so that
+  // relaxation waits for no neighbour on these levels. The program ends if a coarsening factor is below 2.
   static Partition Even(std::int64_t steps, int ranks, const Options& options);
-  // As Even, yet never cutting a C-interval of level 0: further ranks own nothing.
+  // As Even, but never splits a C-interval of level 0: with fewer intervals than ranks, some ranks own nothing.
   static Partition OfWholeIntervals(std::int64_t steps, int ranks, const Options& options);
   // The position that owns a step.
   int OwnerPosition(std::int64_t step) const;
-  // The same ranks seen from the other end: step s becomes step N - 1 - s.
+  // The same distribution with time reversed: step s becomes step N - 1 - s.
   Partition Mirrored() const;
 
   int positions() const { return static_cast<int>(bounds_.size()) - 1; }
@@ -100,7 +100,7 @@ class Grid {
   std::vector<GridLevel> levels_;
 };
 
-// Number of levels that `options` give for `steps`.
+// Number of levels that `options` yield for `steps` steps on level 0: at most max_levels.
 int LevelCount(const Options& options, std::int64_t steps);
 
 }  // namespace plait::mgrit

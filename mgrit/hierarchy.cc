@@ -79,7 +79,7 @@ bool Hierarchy::Initialize(bool keep_states) {
   const bool keep = keep_states && has_states_;
   for (std::int64_t point = fine.grid.first; point <= fine.grid.last && !fine.grid.empty(); ++point) {
     State* u = fine.u[fine.grid.local(point)].get();
-    // F-points follow from C-points; a ghost F-point comes from its owner.
+    // F-points are computed from C-points, and a ghost F-point is received from its owner.
     if (u == nullptr || !fine.grid.is_c_point(point) || (keep && (point > 0 || options_.periodic))) continue;
     const std::int64_t source = options_.periodic && point == fine.grid.steps ? 0 : point;
     if (guess_ && source > 0) {
@@ -100,8 +100,8 @@ bool Hierarchy::Initialize(bool keep_states) {
   return keep;
 }
 
-// A coarse step belongs to the owner of its last fine step, so the first step of a coarse level may be
-// another rank's than the first fine step.
+// A coarse step belongs to the owner of its last fine step, so the first coarse step and the first fine step may belong
+// to different ranks.
 void Hierarchy::ShareInitialState() {
   const Partition& partition = grid_.partition();
   const int me = communicator_.rank();

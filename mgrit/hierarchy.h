@@ -1,7 +1,7 @@
-// The states of all levels on one rank and the operations between them; the cycle (mgrit/solver.cc) is made
-// of these.
+// The states of all levels on one rank and the operations between levels, from which mgrit/solver.cc builds the
+// cycles.
 //
-// The coarse equations are those of the full approximation scheme: on level l + 1 the unknowns U satisfy
+// The coarse equations are those of the full approximation scheme (FAS): on level l + 1 the unknowns U satisfy
 //   U_k = Phi_c(U_{k-1}) + g_k,   g_k = R r_k + V_k - Phi_c(V_{k-1}),   V_k = R u_{km},
 // with the residual r_k = Phi(u_{km-1}) + g_{km} - u_{km} of level l after F-relaxation; then u_{km} += P
 // (U_k - V_k). (Falgout, Friedhoff, Kolev, MacLachlan, Schroder: Parallel time integration with multigrid,
@@ -23,7 +23,7 @@
 
 namespace plait::mgrit {
 
-// What was done, on this rank.
+// Work of this rank.
 struct WorkCount {
   std::vector<std::int64_t> steps;  // evaluations of Phi per level
   std::int64_t messages = 0;
@@ -34,7 +34,7 @@ struct WorkCount {
 
 class Hierarchy {
  public:
-  // `problem` outlives the hierarchy. Collective where states are on a CUDA device.
+  // `problem` must outlive the hierarchy. Collective if states are on a CUDA device.
   Hierarchy(AnyProblem& problem, const Options& options, Grid grid, comm::Communicator communicator);
   ~Hierarchy();
 
@@ -43,9 +43,10 @@ class Hierarchy {
   const WorkCount& work() const { return work_; }
   void ClearWork();
 
-  // What steps are told of the solve (StepInterval), until it is set again.
+  // Sets StepInterval::iteration and progress of the following steps.
   void SetProgress(int iteration, double progress);
-  // Initial condition and, unless they are kept from a solve before, initial guess. Returns whether they are.
+  // Sets the initial condition and the initial guess. With `keep_states`, the states of a previous solve, if there
+  // was one, are the guess. Returns whether states were kept.
   bool Initialize(bool keep_states);
   // The state of an own point of level 0; null where it is not stored.
   const State* state(std::int64_t point) const;
@@ -54,56 +55,56 @@ class Hierarchy {
 
   // One F-sweep, then every C-point from the F-point before it.
   void FcSweep(int level);
-  // F-sweep, residual at the C-points, and the equations of `level` + 1. With `norms`, the norms of the
-  // residual are put (AnyProblem::PutNorm): C-point k * cfactor in slot k - 1.
+  // F-sweep, residual at the C-points, and the equations of `level` + 1. With `norms`, records the norms of the
+  // residual (AnyProblem::PutNorm), that of C-point k * cfactor in slot k - 1.
   void Restrict(int level, bool norms);
-  // The initial guess of all coarse levels from level 0, with homogeneous equations.
+  // Restricts the initial guess of level 0 to all coarse levels, with zero right-hand sides.
   void RestrictGuess();
-  // One F-sweep on `level`, every F-point from the C-point before it, then the correction of the C-points of
-  // `level` - 1. On the coarsest level, which has a single interval, the sweep gives the solution. Points that are
-  // still right from the sweep before are not computed again.
+  // One F-sweep on `level`, every F-point from the C-point before it, then corrects the C-points of `level` - 1.
+  // On the coarsest level, which is a single interval, the sweep is the exact solve. Points that are still valid
+  // from the previous sweep are not recomputed.
   void Interpolate(int level);
-  // Puts the norms as Restrict does, of the current states of level 0.
+  // Records the residual norms of the current states of level 0, in the slots of Restrict.
   void Residual();
-  // The difference of fine and coarse step from the C-point before, at every C-point of level 0: puts its norm as
-  // Restrict does.
+  // Records, for every C-point of level 0 and in the slots of Restrict, the norm of the difference between the fine
+  // steps and the coarse step from the C-point before it.
   void CoarseErrors();
-  // Instead of Problem::Initialize at the points after the first; empty: none.
+  // Called instead of Problem::Initialize at all C-points but the first; empty: not used.
   using InitialGuess = std::function<void(std::int64_t point, State& u)>;
   void set_initial_guess(InitialGuess guess) { guess_ = std::move(guess); }
   // An F-sweep of level 0 over the C-intervals from `first_interval` on.
   void RelaxFrom(std::int64_t first_interval);
-  // All own points of level 0 from the rank on the left, one step after the other.
+  // Receives the state of the left neighbour and steps through all own points of level 0, one after another.
   void SerialSweep();
-  // Shows every own point but the ghost, from the right to the left interval, within an interval from left to
-  // right. F-points that are not stored, or do not follow from their C-point yet, are computed.
-  // `final`: of the steps that this takes (StepInterval::final).
+  // Calls `visitor` for every own point except the ghost: intervals from right to left, points within an interval
+  // from left to right, point 0 last. Computes F-points that are not stored or not up to date. `final` is
+  // StepInterval::final of the steps that this takes.
   void Visit(const std::function<void(std::int64_t point, const State& u)>& visitor, bool final);
-  // Waits until every message sent has left. Local.
+  // Waits for all pending sends. Local.
   void FinishMessages();
 
  private:
   struct Level;
   using States = std::vector<std::unique_ptr<State>>;
-  // Directions at a C-point, and what the tangents of the steps since have made of them.
+  // Directions at a C-point, and their images under the tangents of the steps since.
   struct Frame {
     States directions;
     States images;
   };
-  // What a sweep does at a point.
+  // Called by a sweep at a point.
   using AtPoint = std::function<void(std::int64_t point, const State& state)>;
 
   Level& at(int level) { return *levels_[level]; }
   // Point 0 of every level, which no cycle changes, for the rank that owns the first step of the level.
   void ShareInitialState();
   StepInterval IntervalOf(const Level& level, std::int64_t index) const;
-  // What was computed with other tolerances is not known any more.
+  // Invalidates steps that were computed with other tolerances.
   void ForgetSteps();
   const State* IterateAt(const Level& level, std::int64_t point) const;
   void Step(Level& level, std::int64_t index, const State& u, State& out);
   // out = Phi(before) + g at the C-point `point`.
   void StepToCPoint(Level& level, std::int64_t point, const State& before, State& out);
-  // out = Phi(u), as the problem has given it, with all that the equations of the level add.
+  // Adds the delta correction and the right-hand side of the level to out = Phi(u).
   void CompleteStep(Level& level, std::int64_t index, const State& u, State& out);
   // Delta correction (delta.cc).
   void FormDeltas(Level& fine, Level& coarse);
@@ -117,9 +118,9 @@ class Hierarchy {
   States ReceiveStates(Level& level, int rank);
   void AddRightHandSide(Level& level, std::int64_t point, State& u);
   // Computes the own F-points of an interval; returns the last of them (or the C-point, if there is none).
-  // `at_passing_point` sees those that are not stored.
+  // `at_passing_point` is called for those that are not stored.
   const State& March(Level& level, std::int64_t interval, const AtPoint& at_passing_point);
-  // The same for all whole intervals at once, for problems that prefer many steps at a time.
+  // The same for all whole intervals at once, for problems with PrefersMany.
   void MarchTogether(Level& level);
   // `at_c_point` gets the C-point that ends an interval and the state of the point before it.
   void Sweep(Level& level, std::int64_t first_interval, const AtPoint& at_c_point,

@@ -10,7 +10,7 @@ namespace plait::mgrit {
 void Hierarchy::Interpolate(int index) {
   Level& coarse = at(index);
   Level& fine = at(index - 1);
-  // F-points that are not stored are at hand but now.
+  // F-points that are not stored are available only during the sweep.
   if (coarse.in_windows) {
     SolveWindows(coarse);
   } else {
@@ -31,9 +31,9 @@ void Hierarchy::Interpolate(int index) {
   ReceiveCPoint(fine);
 }
 
-// The windows' solutions by as many sweeps of Jacobi's method as a window has steps: before sweep s, point k holds
-// step s - 1 of the window that begins s - 1 points before it, which is the step before of the window of k + 1. A
-// window that has begun at point 0 is complete, unless the level is a ring.
+// Solves all windows by as many Jacobi sweeps as a window has steps. Before sweep s, point k holds step s - 1 of the
+// window that starts s - 1 points before it, which is the previous step of the window that sweep s advances to point
+// k + 1. A window that starts at point 0 is then complete, unless the level is a ring.
 void Hierarchy::SolveWindows(Level& coarsest) {
   const GridLevel& grid = coarsest.grid;
   if (grid.empty()) return;
@@ -51,13 +51,13 @@ void Hierarchy::SolveWindows(Level& coarsest) {
   coarsest.first_of_windows = false;
 }
 
-// The sweep has begun with the point 0 of before and has sent the new one.
+// The sweep started from the previous state of point 0 and has sent the new one.
 void Hierarchy::CloseCoarsestRing(Level& coarsest) {
   const GridLevel& grid = coarsest.grid;
   if (!grid.empty() && grid.first == 0) Receive(coarsest);
 }
 
-// Where space is not coarsened, u + (U - u) is U.
+// Without spatial coarsening, u + (U - u) is U.
 void Hierarchy::CorrectCPoint(Level& fine, Level& coarse, std::int64_t coarse_point, const State& corrected) {
   State& u = fine.point(coarse_point * fine.grid.cfactor);
   if (!problem_.CoarsensSpace()) return problem_.Copy(corrected, u);

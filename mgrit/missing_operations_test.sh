@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A problem whose states have no StateOperations: one error that says what to do, and no other.
+# A problem whose states have no StateOperations: the compiler prints exactly one error, which says what to define.
 set -euo pipefail
-# The source tree: headers of other packages are no data.
+# Compiles in the source tree: headers of other packages are not among the test's data.
 cd "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.."
 cat >"$TEST_TMPDIR/problem.cc" <<'CODE'
 #include "mgrit/problem.h"

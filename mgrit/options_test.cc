@@ -38,7 +38,7 @@ TEST(Validate, NamesLevelsFactorAndSteps) {
   }
 }
 
-// What Validate says fits does fit, and one level more does not.
+// The number of levels that Validate names fits, and one more does not.
 TEST(Validate, AgreesWithLevelCount) {
   for (std::int64_t steps = 1; steps < 200; ++steps) {
     for (int factor = 2; factor < 7; ++factor) {

@@ -66,7 +66,7 @@ TEST(Periodic, OfAForcedEquationHasTheClosedForm) {
       options.max_iterations = 60;
       Solver solver(problem, {0, kPeriod, steps}, options, comm::testing::World());
       const Solution solution = solver.Solve();
-      // A state is the sum of about 1 / (1 - e^{lambda 2 pi}) steps a period, each rounded thrice.
+      // A state is the sum of about 1 / (1 - e^{lambda 2 pi}) periods of steps, each with three roundings.
       const double tolerance = 8 * static_cast<double>(steps) * kEps;
       EXPECT_LT(solution.last_residual_norm(), tolerance);
       solver.Visit([&](std::int64_t point, const State& u) {
@@ -213,7 +213,7 @@ TEST(Periodic, SameBitsOnAnyRanks) {
   }
 }
 
-// A second solve that keeps its states goes on where the first has ended.
+// A second solve with keep_previous_states continues where the first ended.
 TEST(Periodic, GoesOnFromKeptStates) {
   Forced problem;
   Options options = {.max_levels = 3, .periodic = true, .max_iterations = 3, .keep_previous_states = true};
@@ -224,7 +224,7 @@ TEST(Periodic, GoesOnFromKeptStates) {
   const Solution expected = once.Solve();
   for (std::size_t k = 0; k < 3; ++k) {
     EXPECT_EQ(first.residual_norms[k], expected.residual_norms[k]);
-    // What a cycle knows of the one before is computed again: the same to rounding.
+    // Steps that a cycle could reuse from the previous one are recomputed: the same to rounding.
     EXPECT_NEAR(second.residual_norms[k], expected.residual_norms[k + 3], 64 * 8 * kEps);
   }
 }

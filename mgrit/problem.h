@@ -1,13 +1,12 @@
-// What the solver needs of a time-stepping problem: a step and a few operations on its state.
+// The base class of time-stepping problems: a step and a few operations on states.
 //
-//   struct Decay : plait::mgrit::Problem<double> {
+//   struct Decay : mgrit::Problem<double> {
 //     void Initialize(std::int64_t point, double t, double& u) override { u = point == 0 ? 1.0 : 0.0; }
-//     void Step(const StepInterval& s, const double& u, double& out) override { out = u / (1 + s.dt()); }
+//     void Step(const mgrit::StepInterval& s, const double& u, double& out) override { out = u / (1 + s.dt()); }
 //   };
 //
 // A state is any type S with StateOperations<S> (mgrit/state.h): double, std::vector<double>, std::array,
-// at::Tensor (mgrit/layer_parallel/tensor_state.h). mgrit/testing/problem_conformance.h checks a problem of
-// one's own.
+// at::Tensor (mgrit/layer_parallel/tensor_state.h). mgrit/testing/problem_conformance.h checks your own problem.
 #ifndef PLAIT_MGRIT_PROBLEM_H_
 #define PLAIT_MGRIT_PROBLEM_H_
 
@@ -34,7 +33,7 @@ struct AdjointTask {
   S* out = nullptr;
 };
 
-// StateOperations<S>::Norms where it is given, else HostNorms<S>.
+// StateOperations<S>::Norms if it is defined, else HostNorms<S>.
 template <typename S>
 struct NormsOf {
   using type = HostNorms<S>;
@@ -45,27 +44,30 @@ struct NormsOf<S> {
   using type = typename StateOperations<S>::Norms;
 };
 
-// Initialize and Step are what every problem has, the others what some solves need: one that is missing there ends the
-// program. HasEquation, StepMany with PrefersMany, IsInexact and CoarsensSpace may be overridden too (mgrit/any_problem.h).
+// Every problem defines Initialize and Step. The other operations are needed by some solves only: the program ends if a
+// solve needs one that is not defined. HasEquation, StepMany with PrefersMany, IsInexact and CoarsensSpace may be
+// overridden as well (mgrit/any_problem.h).
 template <typename S>
 class Problem : public AnyProblem {
  public:
   using Operations = StateOperations<S>;
 
-  // A state to write into; its content does not matter, its shape does. To be defined for states whose type
-  // has no shape (std::vector).
+  // Returns a state of the shape of `level`, with any values. Must be defined for types without a fixed shape
+  // (std::vector).
   virtual S Make(int /*level*/) {
     if constexpr (!kTypeHasShape<S>) MissingOperation("Make, the shape of a state");
     return S{};
   }
+  // The initial condition at fine point 0, the initial guess at all others; `t` is the time of `point`.
   virtual void Initialize(std::int64_t point, double t, S& u) = 0;
+  // out = Phi(u) over `interval`. Deterministic: the same arguments give the same bits.
   virtual void Step(const StepInterval& interval, const S& u, S& out) = 0;
   // (d Phi / d u)^T at `u`, applied to `lambda`: what AdjointProblem (mgrit/adjoint.h) steps with.
   virtual void StepAdjoint(const StepInterval& /*interval*/, const S& /*u*/, const S& /*lambda*/,
                            S& /*out*/) {
     MissingOperation("StepAdjoint");
   }
-  // Equations of the problem's own, where HasEquation: out = A(u_stop, u_start); the `out` of A(out, u) = g.
+  // The problem's own equation, if HasEquation: out = A(u_stop, u_start), and the solution `out` of A(out, u) = g.
   virtual void EvaluateEquation(const StepInterval& /*interval*/, const S& /*u_start*/, const S& /*u_stop*/,
                                 S& /*out*/) {
     MissingOperation("EvaluateEquation");
@@ -74,24 +76,25 @@ class Problem : public AnyProblem {
                                      S& /*out*/) {
     MissingOperation("StepWithRightHandSide");
   }
-  // (d Phi / d u) at `u`, applied to `w`, and the directions to begin with: for the delta correction.
+  // For the delta correction: (d Phi / d u) at `u`, applied to `w`, and the initial directions.
   virtual void StepTangent(const StepInterval& /*interval*/, const S& /*u*/, const S& /*w*/, S& /*out*/) {
     MissingOperation("StepTangent");
   }
   virtual void InitializeDirection(int /*index*/, S& /*w*/) { MissingOperation("InitializeDirection"); }
-  // All tasks are independent; called if PrefersMany. The results must be the bits that StepAdjoint gives.
+  // A batch of independent tasks; called if PrefersMany. Results must be bitwise those of StepAdjoint.
   virtual void StepAdjointMany(absl::Span<const AdjointTask<S>> tasks) {
     for (const AdjointTask<S>& task : tasks) StepAdjoint(task.interval, *task.u, *task.lambda, *task.out);
   }
-  // Spatial coarsening, both linear. Restriction serves states and residuals alike.
+  // Spatial coarsening between fine_level and fine_level + 1; both are linear. Restrict is applied to states and to
+  // residuals.
   virtual void Restrict(int /*fine_level*/, const S& /*fine*/, S& /*coarse*/) {
     MissingOperation("Restrict");
   }
   virtual void Interpolate(int /*fine_level*/, const S& /*coarse*/, S& /*fine*/) {
     MissingOperation("Interpolate");
   }
-  // The same for an adjoint solve of a problem that coarsens space; there is no default. With the transposes of
-  // Interpolate and of Restrict, in this order, the cycle of the adjoint solve is the transpose of the cycle.
+  // Transfers of the adjoint solve of a problem that coarsens space; there is no default. If they are the transposes
+  // of Interpolate and of Restrict, in this order, the adjoint cycle is the transpose of the forward cycle.
   virtual void RestrictAdjoint(int /*fine_level*/, const S& /*fine*/, S& /*coarse*/) {
     MissingOperation("RestrictAdjoint (the transpose of Interpolate)");
   }
@@ -99,12 +102,12 @@ class Problem : public AnyProblem {
     MissingOperation("InterpolateAdjoint (the transpose of Restrict)");
   }
 
-  // The norm of a residual at one point in time, for problems with a norm of their own (scaled by mesh sizes,
-  // of some components alone). Without a value: the 2-norm of the state. Taken at once, unlike the 2-norm of
-  // states on a device.
+  // The norm of a residual at one point in time, for example scaled by mesh sizes or of some components only.
+  // nullopt: the 2-norm of the state. Evaluated immediately, whereas 2-norms of states on a GPU are read once per
+  // iteration.
   virtual std::optional<double> ResidualNorm(const S& /*residual*/) { return std::nullopt; }
 
-  // The erased side.
+  // AnyProblem, in terms of the above.
   std::unique_ptr<State> NewState(int level) final { return std::make_unique<StateOf<S>>(Make(level)); }
   void Initialize(std::int64_t point, double t, State& u) final { Initialize(point, t, Value<S>(u)); }
   void Step(const StepInterval& interval, const State& u, State& out) final {

@@ -1,4 +1,4 @@
-// The same bits on any number of ranks: every rank also solves the whole problem alone and compares its
+// Bitwise identical results on any number of ranks: every rank also solves the whole problem alone and compares its
 // points.
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ bool SameBits(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 
-// Numbers that are none compare equal or unequal whatever the solver does.
+// NaNs would make the comparison meaningless.
 bool IsFinite(AnyProblem& problem, const State& u) {
   double square[1] = {0};
   problem.PutNorm(0, u);
@@ -158,8 +158,7 @@ TEST_P(RankIndependenceTest, SameBitsWhenSolvedAgain) {
   Compare(GetParam(), options, options, /*solves=*/3);
 }
 
-// Every point is owned, the ends included, and the points without F-relaxation are right where they are
-// shown.
+// Every point is visited, the ends included, and F-points that were not relaxed are recomputed by Visit.
 TEST_P(RankIndependenceTest, SameBitsWithoutFinalRelaxation) {
   Options none = GetParam().options;
   none.final_relaxation = FinalRelaxation::kNone;

@@ -28,8 +28,7 @@ double NormOfCPoints(AnyProblem& problem, const Solver& solver, int cfactor) {
   return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
 }
 
-// Eight digits, down to rounding: a residual is a difference of states, each of them right to half an ulp or
-// so.
+// To eight digits, or to rounding: a residual is a difference of states, each accurate to about half an ulp.
 TEST_P(ReferenceHistoryTest, IsReproduced) {
   const ReferenceHistory& reference = GetParam();
   const auto problem = reference.make_problem();

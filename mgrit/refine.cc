@@ -12,13 +12,13 @@
 namespace plait::mgrit {
 namespace {
 
-// Where the states of a refined grid come from: point = (1 - part) * old point `left` + part * old point `left` + 1.
+// Linear interpolation to a point of the refined grid: (1 - part) * old[left] + part * old[left + 1].
 struct Source {
   std::int64_t left = 0;
   double part = 0;
 };
 
-// The states that a grid begins with.
+// The initial guess of a grid, by interpolation of `states`, the states at old points.
 struct Guess {
   std::vector<Source> sources;
   std::map<std::int64_t, std::unique_ptr<State>> states;
@@ -46,7 +46,7 @@ std::vector<std::int64_t> NeededBy(const GridLevel& level, const std::vector<Sou
   return needed;
 }
 
-// The own points of a solver that has solved, by point.
+// Copies of the states of all own points, by point.
 std::map<std::int64_t, std::unique_ptr<State>> OwnStates(AnyProblem& problem, Solver& solver) {
   std::map<std::int64_t, std::unique_ptr<State>> states;
   const auto keep = [&](std::int64_t point, const State& u) {
@@ -57,7 +57,7 @@ std::map<std::int64_t, std::unique_ptr<State>> OwnStates(AnyProblem& problem, So
   return states;
 }
 
-// Collective. The states of the old points that this rank needs, from those who own them.
+// Collective. Returns the states of the old points that this rank needs, received from their owners.
 std::map<std::int64_t, std::unique_ptr<State>> FetchStates(AnyProblem& problem, Solver& old, const Grid& fine,
                                                            const Options& options,
                                                            const std::vector<Source>& sources,
@@ -78,7 +78,7 @@ std::map<std::int64_t, std::unique_ptr<State>> FetchStates(AnyProblem& problem, 
       sends[rank] += static_cast<std::int64_t>(bytes);
     }
   }
-  // By owner, and in order of the points: owners have ranges of points in order of their ranks.
+  // In order of the points is also by owner: ranks own ranges of points in rank order.
   const std::vector<std::int64_t> needed = NeededBy(fine.level(0), sources);
   for (const std::int64_t point : needed) {
     const int owner = owners.RankAt(owners.OwnerPosition(std::max<std::int64_t>(point - 1, 0)));
@@ -133,7 +133,7 @@ absl::Status Check(const Options& options, const TimeGrid& time, const Refinemen
         "refinement in time of a periodic problem: the factors would not divide the steps; set periodic to "
         "false");
   }
-  // Of one level, Validate refuses nothing for want of levels, so the other numbers are looked at first.
+  // With one level, Validate checks everything but the number of levels.
   Options one_level = options;
   one_level.max_levels = 1;
   one_level.coarse_window = 0;
@@ -168,7 +168,7 @@ absl::StatusOr<RefinedSolution> SolveRefining(AnyProblem& problem, const TimeGri
   result.solver = std::make_unique<Solver>(problem, time, Fitting(options, time.steps), communicator);
   for (int refinements = 0;; ++refinements) {
     RefinementStage stage = {.steps = result.solver->grid().time().steps, .solution = result.solver->Solve()};
-    result.solver->set_initial_guess(nullptr);  // it has served
+    result.solver->set_initial_guess(nullptr);  // no longer needed
     const std::vector<double> errors = result.solver->EstimateStepErrors(refinement.order);
     for (const double error : errors)
       stage.largest_error = std::isnan(error) ? error : std::fmax(stage.largest_error, error);

@@ -114,7 +114,7 @@ TEST(SolveRefining, RefinesInTheLayer) {
     if (h < 2.0 / 32 / 64) {
       EXPECT_LT(std::fabs(time.At(i) - 1), 0.1) << h;
     }
-    // No step is as long as to make twice the error that is allowed.
+    // No step has more than twice the allowed error.
     EXPECT_LT(0.5 * h * h * second, 2 * refinement.tolerance) << time.At(i);
   }
   // Errors of steps do not grow, so they bound the error when added up; the layer's have both signs.
@@ -135,7 +135,7 @@ TEST(SolveRefining, RefinesInTheLayer) {
   });
 }
 
-// Every step that holds t = 0.7 in three parts, four times.
+// Splits the step that contains t = 0.7 into three parts, four times.
 TEST(SolveRefining, CutsTheStepsThatAreAskedFor) {
   LayerProblem problem({});
   Refinement refinement = {.max_refinements = 4};
@@ -165,8 +165,7 @@ TEST(Refined, KeepsThePointsAndCutsEvenly) {
   EXPECT_EQ(fine.At(3), (TimeGrid{0, 1, 3}.At(2)));
 }
 
-// The states of a grid are the guess of the next, linear between the points: where the solution is linear, it is
-// the solution.
+// The states of a grid, linearly interpolated, are the guess on the next: exact if the solution is linear.
 TEST(SolveRefining, GoesOnFromTheStatesOfTheGridBefore) {
   struct Straight : Problem<std::vector<double>> {
     std::vector<double> Make(int) override { return std::vector<double>(2); }

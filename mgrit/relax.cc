@@ -10,7 +10,7 @@ namespace plait::mgrit {
 
 StepInterval Hierarchy::IntervalOf(const Level& level, std::int64_t index) const {
   StepInterval interval = grid_.Interval(level.grid.level, index);
-  // The F-points of the first interval follow from u_0: they are final whenever they are computed.
+  // The F-points of the first interval depend on u_0 only: steps to them are always final.
   const bool from_given_state = level.grid.level == 0 && index + 1 < level.grid.cfactor && !options_.periodic;
   interval.final = final_sweep_ || from_given_state;
   interval.iteration = iteration_;
@@ -19,7 +19,8 @@ StepInterval Hierarchy::IntervalOf(const Level& level, std::int64_t index) const
   return interval;
 }
 
-// Some ranks store an F-point at the end of their range that others do not: none is shown.
+// With Storage::kCPoints, some ranks store an F-point at the end of their range: it is not passed to steps, so that
+// results do not depend on the ranks.
 const State* Hierarchy::IterateAt(const Level& level, std::int64_t point) const {
   const bool f_point = !level.grid.is_c_point(point);
   const std::size_t interval = level.interval((point - 1) / level.grid.cfactor);
@@ -119,13 +120,13 @@ void Hierarchy::Sweep(Level& level, std::int64_t first_interval, const AtPoint& 
   const bool together = at_c_point && problem_.PrefersMany() && !problem_.HasEquation() &&
                         options_.storage == Storage::kAllPoints;
   if (together) MarchTogether(level);
-  // An interval that two ranks share is a chain: its right part starts from the last point of its left part.
+  // In an interval that two ranks share, the right part starts from the last point of the left part.
   const bool ghost_is_f_point = grid.left_rank >= 0 && !grid.is_c_point(grid.first);
   const bool last_is_f_point = grid.right_rank >= 0 && !grid.is_c_point(grid.last);
   for (std::int64_t q = grid.last_interval() - 1; q >= std::max(first_interval, grid.first_interval()); --q) {
     const std::int64_t c_point = (q + 1) * grid.cfactor;
     if (at_c_point && c_point > grid.steps)
-      continue;  // F-points after the last C-point: nothing depends on them
+      continue;  // F-points after the last C-point, on which nothing depends
     if (q == grid.first_interval() && ghost_is_f_point) Receive(level);
     const State& before = March(level, q, at_passing_point);
     if (q == grid.last_interval() - 1 && last_is_f_point) Send(level);

@@ -26,7 +26,7 @@ void Hierarchy::Residual() {
   });
 }
 
-// Of the states as they are, the equations' right-hand sides are R r + V - Phi_c(V) = Phi - Phi_c.
+// For the current states, the right-hand sides of the equations are R r + V - Phi_c(V) = Phi - Phi_c.
 void Hierarchy::CoarseErrors() {
   Restrict(0, /*norms=*/false);
   const Level& coarse = at(1);
@@ -41,7 +41,7 @@ void Hierarchy::Restrict(int index, bool norms) {
   if (coarse.unchanged_above) coarse.g_before.resize(coarse.g.size());
   Sweep(fine, 0,
         [&](std::int64_t point, const State& before) { RestrictCPoint(fine, coarse, point, before, norms); });
-  // What this level's coarser level knows of its C-points holds on if they are what they were.
+  // What the next coarser level knows of this level's C-points stays valid only if they have not changed.
   if (index + 2 < levels() && !coarse.unchanged_above) at(index + 2).unchanged_above = false;
   FormCoarseEquations(coarse);
   if (options_.delta_rank > 0) FormDeltas(fine, coarse);
@@ -83,9 +83,8 @@ const State& Hierarchy::RestrictedAt(const Level& coarse, std::int64_t point) {
   return fine.point(point * fine.grid.cfactor);
 }
 
-// g_k = R r_k + V_k - Phi_c(V_{k-1}), from the right, so that V_{k-1} is still there when it is needed. For
-// the first F-point of an interval, R r_k + V_k is at the same time what F-relaxation would give: its C-point
-// has not changed.
+// g_k = R r_k + V_k - Phi_c(V_{k-1}), from right to left, so that V_{k-1} is still available. For the first F-point of
+// an interval, R r_k + V_k is also the result of F-relaxation, because its C-point has not changed.
 void Hierarchy::FormCoarseEquations(Level& coarse) {
   const GridLevel& grid = coarse.grid;
   if (grid.empty()) return;
@@ -93,7 +92,7 @@ void Hierarchy::FormCoarseEquations(Level& coarse) {
   std::fill(coarse.relaxed.begin(), coarse.relaxed.end(), 0);
   if (problem_.HasEquation()) return FormOwnEquations(coarse);
   const bool had_right_hand_side = !coarse.homogeneous;
-  coarse.homogeneous = true;  // while the bare steps are taken
+  coarse.homogeneous = true;  // for steps without right-hand side
   for (std::int64_t k = grid.last; k > grid.first; --k) {
     State& g = *coarse.g[grid.local(k)];
     State& phi = *coarse.scratch[0];
@@ -118,7 +117,7 @@ void Hierarchy::FormCoarseEquations(Level& coarse) {
   coarse.first_of_windows = coarse.in_windows;
 }
 
-// g_k = R r_k + A_c(V_k, V_{k-1}). No step is known from that.
+// g_k = R r_k + A_c(V_k, V_{k-1}). Unlike FormCoarseEquations, this yields no steps that can be reused.
 void Hierarchy::FormOwnEquations(Level& coarse) {
   const GridLevel& grid = coarse.grid;
   std::fill(coarse.first_known.begin(), coarse.first_known.end(), 0);
@@ -142,8 +141,7 @@ void Hierarchy::RestrictGuess() {
     std::fill(coarse.first_known.begin(), coarse.first_known.end(), 0);
     coarse.first_of_windows = false;
     if (grid.empty()) continue;
-    // The ghost is not read before its owner, who may also own its fine point, sends it: every C-point is
-    // corrected first.
+    // The ghost is not restricted here: its owner sends it before it is read, because C-points are corrected first.
     for (std::int64_t k = grid.first + 1; k <= grid.last; ++k) RestrictState(fine, coarse, k);
   }
 }

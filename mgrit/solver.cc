@@ -157,7 +157,7 @@ Cycle Solver::CycleOf(int iteration) const {
   return fmg ? Cycle::kF : options_.cycle;
 }
 
-// Every entry has one non-zero contribution, so the all-reduce is exact.
+// Every entry is non-zero on at most one rank, so the all-reduce is exact.
 absl::Span<const double> Solver::GlobalSquares(std::int64_t slots) {
   norms_squared_.assign(static_cast<std::size_t>(slots), 0.0);
   problem_.TakeNorms(absl::MakeSpan(norms_squared_));
@@ -165,7 +165,7 @@ absl::Span<const double> Solver::GlobalSquares(std::int64_t slots) {
   return norms_squared_;
 }
 
-// In the order of the points, whoever owns them.
+// Summed in the order of the points, on every rank.
 double Solver::GlobalNorm() {
   const absl::Span<const double> squares = GlobalSquares(hierarchy_.grid().level(0).c_intervals());
   if (!residual_norm_) return NormOverTime(options_.time_norm, squares);
@@ -205,7 +205,7 @@ void Solver::FinalRelaxation() {
   if (options_.final_relaxation == FinalRelaxation::kNone) return;
   const GridLevel& fine = hierarchy_.grid().level(0);
   if (options_.storage == Storage::kCPoints) {
-    hierarchy_.RelaxFrom(fine.c_intervals());  // what follows the last C-point, for the end of the solution
+    hierarchy_.RelaxFrom(fine.c_intervals());  // the points after the last C-point, for the final state
   } else {
     const bool all = options_.final_relaxation == FinalRelaxation::kAllPoints;
     hierarchy_.RelaxFrom(all ? 0 : (fine.steps - 1) / fine.cfactor);
@@ -229,7 +229,7 @@ std::vector<double> Solver::EstimateStepErrors(int order) {
       powers += power(grid.Interval(0, i));
     const double constant =
         std::sqrt(squares[static_cast<std::size_t>(k)]) / (power(grid.Interval(1, k)) - powers);
-    // The steps after the last C-point take part in no coarse step: they are taken to be like those before.
+    // Steps after the last C-point belong to no coarse step: uses the constant of the last one.
     const std::int64_t stop = k + 1 < fine.c_intervals() ? (k + 1) * fine.cfactor : fine.steps;
     for (std::int64_t i = k * fine.cfactor; i < stop; ++i)
       errors.push_back(constant * power(grid.Interval(0, i)));

@@ -1,4 +1,4 @@
-// When a solve stops, and what it leaves behind; on one rank and several.
+// When a solve stops, and the states it leaves; on one rank and several.
 #include "mgrit/solver.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(Stop, AToleranceRelativeToTheFirstNorm) {
   }
 }
 
-// The guess is the solution: relative to a first norm of zero, nothing more is to be gained.
+// The guess is the solution: with a first norm of zero, a relative tolerance stops at once.
 TEST(Stop, AtAFirstNormOfZero) {
   DahlquistProblem problem({.u0 = 0, .initial_guess = 0});
   const Solution solution = Solve(problem, {.tolerance = 1e-9, .relative_tolerance = true});
@@ -80,7 +80,7 @@ TEST(Stop, NormsThatAreNeverTakenStopNothing) {
   for (double norm : solution.residual_norms) EXPECT_TRUE(std::isnan(norm));
 }
 
-// Breaks on one point of the finest level, so at first on one rank.
+// Gives `value` at one point of the finest level, so at first on one rank.
 class Breaking : public DahlquistProblem {
  public:
   explicit Breaking(double value) : DahlquistProblem({}), value_(value) {}
@@ -105,8 +105,7 @@ TEST(Stop, ANormThatIsNotFiniteOnAllRanks) {
   }
 }
 
-// Every step to an F-point of level 0 is taken once with the mark, at the final state; C-points are not
-// reached by a step at the final states.
+// Every step to an F-point of level 0 is marked final once, at its final state; steps to C-points are not final.
 TEST(FinalSteps, AreTheStepsToFPointsOnce) {
   for (const std::int64_t steps : {64, 103, 23}) {
     for (const bool many : {false, true}) {
@@ -137,7 +136,7 @@ TEST(FinalSteps, AreTheStepsToFPointsOnce) {
   }
 }
 
-// Many steps at a time: the bits, the norms and the work of one at a time.
+// Batched steps: bitwise the same states and norms, and the same work, as single steps.
 TEST(StepMany, EqualsStep) {
   for (const std::int64_t steps : {64, 103, 37}) {
     for (const Cycle cycle : {Cycle::kV, Cycle::kF}) {
@@ -167,7 +166,7 @@ TEST(StepMany, EqualsStep) {
   }
 }
 
-// k solves of one iteration that start from each other's states are one solve of k iterations.
+// k solves of one iteration each, with keep_previous_states, equal one solve of k iterations.
 TEST(KeepPreviousStates, GoesOnWhereTheSolveBeforeEnded) {
   DahlquistProblem problem({.initial_guess = 0.456});
   const Options at_once = {.max_levels = 3, .max_iterations = 5};
@@ -187,7 +186,7 @@ TEST(KeepPreviousStates, GoesOnWhereTheSolveBeforeEnded) {
   }
 }
 
-// Only the first of the solves starts on the coarsest level: later ones would forget the states there.
+// Only the first of the solves starts on the coarsest level: later ones would discard the kept states.
 TEST(KeepPreviousStates, GoesOnAlsoWhereTheFirstDownCycleIsSkipped) {
   DahlquistProblem problem({.initial_guess = 0.456});
   const Options at_once = {.max_levels = 3, .skip_downcycle = true, .max_iterations = 5};
@@ -233,7 +232,7 @@ struct Shapeless : Problem<std::vector<double>> {
     for (std::size_t i = 0; i < u.size(); ++i) out[i] = u[i];
   }
 };
-// Its guesses are longer than what Make gives.
+// Its guesses are longer than the states of Make.
 struct Misshapen : Shapeless {
   std::vector<double> Make(int) override { return std::vector<double>(2); }
 };

@@ -1,9 +1,9 @@
-// States u_i as the solver holds them: boxes whose content only the problem knows.
+// Type-erased states u_i, and the operations that a state type needs.
 //
-// StateOperations<S> says how to copy, combine, measure and send an S. It is given here for arithmetic types
-// and for contiguous ranges of them (std::vector, std::array); specialise it for a type of your own.
-// Optional members: Memory (StateMemory) and Norms (HostNorms), for states that live on a device; Dot, the inner
-// product whose norm that is, for the delta correction.
+// StateOperations<S> defines how to copy, combine, measure and send an S. It is provided for floating-point types
+// and std::vector and std::array of them; specialise it for your own type. Optional members: Memory (StateMemory)
+// and Norms (HostNorms) for states on a device; Dot, the inner product that NormSquared belongs to, for the delta
+// correction.
 #ifndef PLAIT_MGRIT_STATE_H_
 #define PLAIT_MGRIT_STATE_H_
 
@@ -40,17 +40,17 @@ const S& Value(const State& state) {
   return static_cast<const StateOf<S>&>(state).value;
 }
 
-// Where the numbers of a contiguous state are. Not owned.
+// The memory of a contiguous state. Not owned.
 struct StateMemory {
   void* data = nullptr;
   std::int64_t bytes = 0;
   int cuda_device = -1;  // index of the CUDA device; -1: host memory
 };
 
-// Ends the program: two states of one operation have different sizes.
+// Ends the program with a message: the states of one operation have different sizes.
 [[noreturn]] void MismatchedStates(std::size_t x, std::size_t y);
 
-// Whether S{} has the shape of every state; else a problem must define Make.
+// Whether S{} has the shape of every state. If not, a problem must define Make.
 template <typename S>
 inline constexpr bool kTypeHasShape = true;
 template <typename T>
@@ -73,12 +73,12 @@ struct StateOperations {
   static void Unpack(absl::Span<const std::byte>, S&);
 };
 
-// Squared norms that are put one at a time and read together.
+// Squared norms that are recorded one at a time and read together.
 template <typename S>
 class HostNorms {
  public:
   void Put(std::int64_t slot, const S& x) { put_.emplace_back(slot, StateOperations<S>::NormSquared(x)); }
-  // Writes the slots put since the last Take.
+  // Writes the slots recorded since the last Take.
   void Take(absl::Span<double> squares) {
     for (const auto& [slot, square] : put_) squares[static_cast<std::size_t>(slot)] = square;
     put_.clear();
@@ -88,7 +88,7 @@ class HostNorms {
   std::vector<std::pair<std::int64_t, double>> put_;
 };
 
-// The same for `count` contiguous numbers.
+// Operations on `count` contiguous numbers.
 template <typename T>
 struct ArrayOperations {
   static_assert(std::is_floating_point_v<T>);
@@ -119,7 +119,7 @@ struct StateOperations<T, std::enable_if_t<std::is_floating_point_v<T>>> {
   static void Unpack(absl::Span<const std::byte> bytes, T& x) { std::memcpy(&x, bytes.data(), sizeof(T)); }
 };
 
-// Ranges with data() and size(): both sides of an operation have the same size.
+// Ranges with data() and size(). The program ends if the states of an operation differ in size.
 template <typename Range, typename T>
 struct RangeOperations {
   static void Copy(const Range& x, Range& y) { y = x; }

@@ -1,4 +1,4 @@
-// What a step is told of the solve: iteration, progress, the current iterate at its end.
+// The StepInterval that a step gets: iteration, progress, the current iterate at its end.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -25,7 +25,7 @@ using Vector2 = VanDerPolProblem::Vector;
 
 constexpr double kGuess = 0.456;
 
-// Notes what each step of level 0 is told, and what each point held last.
+// Records the arguments of each step of level 0, and the last state of each point.
 class Told : public DahlquistProblem {
  public:
   Told(std::int64_t cfactor, bool has_f_points)
@@ -127,7 +127,7 @@ TEST(InnerTolerance, FallsFromLooseToTight) {
   EXPECT_NEAR(s.InnerTolerance(1e-2, 1e-10), 1e-4, 1e-18);
 }
 
-// The guess is the solution, so that the first residual is zero; yet a solve that was inexact then goes on.
+// The guess is the solution, so the first residual is zero; a solve with loose tolerances must still continue.
 class InexactAtRest : public DahlquistProblem {
  public:
   InexactAtRest() : DahlquistProblem({.u0 = 0}) {}
@@ -172,7 +172,7 @@ Outcome Solve(const VanDerPolProblem::Parameters& parameters, const TimeGrid& ti
   return outcome;
 }
 
-// The same solution for less: steps that start from the iterate, and are as accurate as they need to be.
+// The same solution with fewer Newton iterations: steps start from the iterate and are only as accurate as necessary.
 TEST(VanDerPol, SavesNewtonIterationsAndKeepsTheSolution) {
   const TimeGrid time = {0, 4, 256};
   const Outcome plain = Solve({.starts_at_iterate = false, .loose = 1e-12}, time, 1e-9);
@@ -188,8 +188,8 @@ TEST(VanDerPol, SavesNewtonIterationsAndKeepsTheSolution) {
   EXPECT_LT(adaptive.newton_iterations, 0.95 * static_cast<double>(warm.newton_iterations));
 }
 
-// Results of steps depend on the iterate and the tolerance they are told: these are the same on any ranks, and
-// for many steps at a time.
+// Results of steps depend on the iterate and the tolerance that they get: these are the same on any number of ranks,
+// and for batched steps.
 TEST(VanDerPol, SameBitsOnAnyRanks) {
   for (const auto& [steps, levels, cfactor] : kSizes) {
     for (const bool many : {false, true}) {

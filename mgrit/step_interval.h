@@ -1,4 +1,4 @@
-// What a step is told: where it goes, and how far the solve has come.
+// The arguments of a step: its interval, and the progress of the solve.
 #ifndef PLAIT_MGRIT_STEP_INTERVAL_H_
 #define PLAIT_MGRIT_STEP_INTERVAL_H_
 
@@ -22,26 +22,25 @@ struct StepInterval {
   std::int64_t fine_stop = 0;
   double t_start = 0;
   double t_stop = 0;
-  // `u` is the final state of its point and `out` will be that of the next: part of the sweep that shows the
-  // solution (FinalRelaxation). A problem that will be differentiated may keep what its adjoint needs. With
-  // all states stored, every step to an F-point of level 0 is final once in a solve; C-points follow from the
-  // coarse levels, and no step to them is final. In a serial sweep every step is.
+  // True if `u` is the final state of its point and `out` will be that of the next: a step of the final relaxation
+  // (FinalRelaxation). A problem that will be differentiated may keep here what its adjoint needs. With
+  // Storage::kAllPoints, every step to an F-point of level 0 is final once per solve; C-points come from the coarse
+  // levels, so no step to them is final. In a serial sweep every step is final.
   bool final = false;
 
-  // Of the solve under way: its iteration, from 0, and how far it has come, from 0 (no residual yet) to 1 (near
-  // the tolerance; always, if there is none).
+  // Iteration of the solve, from 0, and its progress from 0 (no residual yet) to 1 (near the tolerance; always 1 if
+  // there is no tolerance).
   int iteration = 0;
   double progress = 1;
-  // The current iterate at the end of the step, a guess of `out` (on a coarse level, of `out` and the
-  // right-hand side). Null where there is none yet or it is not stored (Storage). It may be `out` itself: to be
-  // read before that is written. In an adjoint step, of `lambda`.
+  // The current iterate at the end of the step, as an initial guess of `out` (on a coarse level, of `out` plus the
+  // right-hand side). Null if there is none yet or it is not stored (Storage). May alias `out`: read it before
+  // writing `out`. In an adjoint step, the iterate of lambda.
   const State* iterate = nullptr;
 
   double dt() const { return t_stop - t_start; }
-  // The tolerance for a solver inside the step: `loose` at first, `tight` in the end, between them in the
-  // logarithm as the residual falls (XBraid's braid_GetSpatialAccuracy, which stays loose on coarse levels: full
-  // approximation does not converge on errors of coarse steps that change from visit to visit). See
-  // AnyProblem::IsInexact.
+  // The tolerance for an iterative solver inside the step: interpolated logarithmically from `loose` to `tight` by
+  // `progress`. (As XBraid's braid_GetSpatialAccuracy, which however stays loose on coarse levels: FAS does not
+  // converge if the errors of coarse steps change between visits.) See AnyProblem::IsInexact.
   double InnerTolerance(double loose, double tight) const {
     if (progress <= 0) return loose;
     return progress >= 1 ? tight : loose * std::pow(tight / loose, progress);

@@ -109,7 +109,7 @@ TEST(Divergence, IsDetectedWhereTheoryHasIt) {
     EXPECT_TRUE(solution.diverged);
     EXPECT_FALSE(solution.converged || solution.stagnated || solution.interrupted);
     EXPECT_EQ(solution.iterations, expected + 1);
-    // Without the option, the solve goes on as ever.
+    // Without the option, the solve continues.
     EXPECT_EQ(SolveMode(kLambda, kMu, {.max_iterations = 15, .tolerance = 1e-9}).iterations, 15);
   }
 }
@@ -131,7 +131,7 @@ TEST(Stagnation, IsDetectedWhereTheoryHasIt) {
   EXPECT_EQ(solution.iterations, expected + 1);
 }
 
-// A tolerance below rounding cannot be reached; the solve says so instead of going on, or of being content.
+// A tolerance below rounding cannot be reached; the solve reports stagnation.
 TEST(Stagnation, AtTheLevelOfRounding) {
   DahlquistProblem problem({.initial_guess = 0.456});
   Solver solver(problem, {0, 5, 256},
@@ -144,7 +144,7 @@ TEST(Stagnation, AtTheLevelOfRounding) {
   EXPECT_LT(solution.last_residual_norm(), 1e-14);
 }
 
-// Breaks on one point of the finest level, so at first on one rank.
+// Gives NaN at one point of the finest level, so at first on one rank.
 class Breaking : public DahlquistProblem {
  public:
   Breaking() : DahlquistProblem({}) {}
@@ -168,7 +168,7 @@ TEST(Divergence, OfANumberThatIsNoneInAnyNorm) {
 TEST(Divergence, OfTheSerialSweep) {
   Breaking problem;
   Solver solver(problem, {0, 5, 64}, {.max_levels = 1}, comm::testing::World());
-  EXPECT_TRUE(solver.Solve().converged);  // one level is not looked at
+  EXPECT_TRUE(solver.Solve().converged);  // with one level, the result is not checked
   const Solution solution = solver.SolveSerially();
   EXPECT_TRUE(solution.diverged);
   EXPECT_FALSE(solution.converged);
@@ -176,7 +176,7 @@ TEST(Divergence, OfTheSerialSweep) {
   ExpectSameOnAllRanks(solution);
 }
 
-// What a diverged solve leaves behind does no harm to the sweep, and the cycles may be taken up again.
+// The states of a diverged solve do not affect the serial sweep, nor a later solve.
 TEST(SolveSerially, GivesTheBitsOfTheSerialSweep) {
   for (const Storage storage : {Storage::kAllPoints, Storage::kCPoints}) {
     for (const std::int64_t steps : {64, 103, 5}) {
@@ -257,8 +257,8 @@ std::vector<std::array<double, 3>> Shown(Solver& solver, std::int64_t steps) {
   return points;
 }
 
-// The states that it sees after iteration k are those of a solve of k + 1 iterations; looking changes nothing,
-// and no step that it causes is marked final.
+// The states that it gets after iteration k are those of a solve of k + 1 iterations; visiting them has no effect on
+// the solve, and no step it causes is marked final.
 TEST(Monitor, SeesTheStatesOfTheIteration) {
   for (const Storage storage : {Storage::kAllPoints, Storage::kCPoints}) {
     for (const ResidualTime when : {ResidualTime::kRestriction, ResidualTime::kCycle}) {

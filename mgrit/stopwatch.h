@@ -1,4 +1,4 @@
-// Adds the time of a scope to a number of seconds.
+// Adds the duration of a scope to `total_seconds`.
 #ifndef PLAIT_MGRIT_STOPWATCH_H_
 #define PLAIT_MGRIT_STOPWATCH_H_
 

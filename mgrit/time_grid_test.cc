@@ -58,7 +58,7 @@ double LargestError(const Solver& solver, const std::vector<Vector3>& expected, 
   return error[0] / error[1];
 }
 
-// Intervals that steps are taken over, by level and fine start.
+// The intervals of the steps that are taken, by level and fine start.
 class Lorenz : public examples::LorenzProblem {
  public:
   Lorenz() : LorenzProblem({}) {}

@@ -155,9 +155,8 @@ TEST(WorkCount, EqualsTheFormulaWithCPointsStored) {
   }
 }
 
-// The C-points that are exact already are the same in every iteration, and with them their steps: a front
-// that every CF-sweep of level 0 and every coarse solve moves one interval on. Beyond it, no step is taken
-// twice from one state.
+// C-points that are exact already do not change between iterations, nor do the steps from them: every CF-sweep of level
+// 0 and every coarse solve makes one more interval exact. Beyond these, no step is taken twice from the same state.
 template <typename Problem>
 std::int64_t RepeatedBeyondTheFront(const Problem& problem, std::int64_t front) {
   std::map<std::tuple<int, std::int64_t, std::vector<std::byte>>, std::int64_t> times;

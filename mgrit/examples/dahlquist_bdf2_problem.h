@@ -1,7 +1,7 @@
-// Dahlquist's scalar test equation by the two-step backward differentiation formula: how a method that needs
-// several times is a step. A state holds two of them, u(t) and u(t + gap), where `gap` is half a step of the finest
-// level; on coarse levels the times lie farther apart, and the formula is that of variable steps. The times follow
-// from the StepInterval, so that no state need carry them (XBraid's shell vectors do).
+// Dahlquist's scalar test equation by BDF2: an example of a multistep method. A state holds the solution at two times,
+// u(t) and u(t + gap), where `gap` is half a step of the finest level; on coarse levels the times are farther apart,
+// and the formula is that for variable step sizes. The times follow from the StepInterval, so states need not store
+// them (as XBraid's shell vectors do).
 #ifndef PLAIT_MGRIT_EXAMPLES_DAHLQUIST_BDF2_PROBLEM_H_
 #define PLAIT_MGRIT_EXAMPLES_DAHLQUIST_BDF2_PROBLEM_H_
 

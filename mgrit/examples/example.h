@@ -1,4 +1,4 @@
-// What the examples have in common: solve, print the residual history, compare with the serial sweep.
+// Shared by the examples: solves, prints the residual history, compares with the serial sweep.
 #ifndef PLAIT_MGRIT_EXAMPLES_EXAMPLE_H_
 #define PLAIT_MGRIT_EXAMPLES_EXAMPLE_H_
 
@@ -27,12 +27,12 @@ struct Example {
   Problem<S>* problem = nullptr;
   TimeGrid time = {};
   int delta_rank = 0;                      // Options::delta_rank
-  std::function<S(double t)> exact = {};   // empty where it is not known
-  std::function<void()> after_solve = {};  // before anything else steps the problem
+  std::function<S(double t)> exact = {};   // exact solution; empty if unknown
+  std::function<void()> after_solve = {};  // called before anything else steps the problem
 };
 
-// Collective. Every rank computes the serial sweep up to its last point (of a periodic problem, all of it), after the solve and outside its
-// time.
+// Collective. Every rank computes the serial sweep up to its last point (all points of a periodic problem), outside the
+// timed solve.
 template <typename S>
 LargestErrors Compare(const Example<S>& example, const Options& options, Solver& solver) {
   const auto norm_of_difference = [](const S& x, S y) {
@@ -55,7 +55,7 @@ LargestErrors Compare(const Example<S>& example, const Options& options, Solver&
   return errors;
 }
 
-// Collective.
+// Collective. INVALID_ARGUMENT if the flags do not fit; errors of writing --history, on all ranks.
 template <typename S>
 absl::Status SolveAndReport(const comm::Communicator& world, const Example<S>& example) {
   PLAIT_ASSIGN_OR_RETURN(Options options, OptionsFromFlags());

@@ -1,4 +1,4 @@
-// The main of every example: flags, ranks, then the program.
+// The main function of the examples: parses flags, starts ranks, runs the program.
 #ifndef PLAIT_MGRIT_EXAMPLES_EXAMPLE_MAIN_H_
 #define PLAIT_MGRIT_EXAMPLES_EXAMPLE_MAIN_H_
 
@@ -12,8 +12,8 @@ namespace plait::mgrit::examples {
 
 base::FlagGroup RankFlags();  // --nproc
 
-// The exit code of main. Parses the flags, starts the program anew on --nproc ranks if no launcher has, runs
-// it.
+// Parses the flags and runs `program`; without a launcher and with --nproc other than 1, restarts itself on --nproc
+// ranks. Returns the exit code.
 int RunExample(int argc, char** argv, const base::ToolUsage& usage,
                const std::function<absl::Status(comm::Session&)>& program);
 

@@ -69,8 +69,7 @@ void HeatProblem::Step(const StepInterval& interval, const Vector& u, Vector& ou
   SolveInPlace(Diffusion(interval, u), out);
 }
 
-// The matrix is symmetric. The step ignores the values at the ends and returns 0 there, and so does its
-// transpose.
+// The matrix is symmetric. The step ignores the values at both ends and sets them to 0, and so does its transpose.
 void HeatProblem::StepAdjoint(const StepInterval& interval, const Vector& u, const Vector& lambda,
                               Vector& out) {
   out = lambda;

@@ -5,8 +5,8 @@
 //   (1 + 2c) u_j - c (u_{j-1} + u_{j+1}) = u_j(before) + dt f(t_stop, x_j),   c = dt / dx^2.
 // A state is the nx values. The norm is their plain 2-norm, without dx.
 //
-// With spatial coarsening, every coarse time level has half the spatial intervals of the level above as long
-// as that divides and leaves three points: full weighting (1/4, 1/2, 1/4) down, linear interpolation up.
+// With spatial coarsening, every coarser time level has half the spatial intervals, as long as their number is even
+// and at least three points remain. Restriction: full weighting (1/4, 1/2, 1/4); interpolation: linear.
 #ifndef PLAIT_MGRIT_EXAMPLES_HEAT_PROBLEM_H_
 #define PLAIT_MGRIT_EXAMPLES_HEAT_PROBLEM_H_
 
@@ -24,15 +24,15 @@ class HeatProblem : public Problem<std::vector<double>> {
   struct Parameters {
     int nx = 33;  // at least 3
     bool spatial_coarsening = true;
-    // At every point of time but the first: the same value at every point of space, both ends included, or
-    // numbers in [0, 1) that depend on the point alone.
+    // Guess at all times but the first: this value at every point of space, both ends included, or random numbers in
+    // [0, 1) that depend only on the point in time.
     double initial_guess = 0;
     bool random_guess = false;
   };
 
   explicit HeatProblem(const Parameters& parameters) : parameters_(parameters) {}
 
-  // Spatial points on a time level.
+  // Number of spatial points on a time level.
   int PointsOnLevel(int level) const;
   Vector Exact(double t) const;
 
@@ -47,8 +47,8 @@ class HeatProblem : public Problem<std::vector<double>> {
   void InterpolateAdjoint(int fine_level, const Vector& coarse, Vector& fine) override;
 
  private:
-  // Solves (1 + 2c) u_j - c (u_{j-1} + u_{j+1}) = u_j for the inner points by Thomas's algorithm; the ends
-  // become 0.
+  // Solves (1 + 2c) v_j - c (v_{j-1} + v_{j+1}) = u_j for the inner points by the Thomas algorithm, and sets the ends
+  // to 0; v overwrites u.
   void SolveInPlace(double c, Vector& u);
 
   Parameters parameters_;

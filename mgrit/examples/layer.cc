@@ -1,4 +1,4 @@
-// An equation whose solution has a layer, on a time grid that is refined where the estimated error asks for it.
+// An equation whose solution has a layer, on an adaptively refined time grid.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -40,7 +40,7 @@ base::ToolUsage Usage() {
                      RankFlags()}};
 }
 
-// The largest error at the own points, of all ranks.
+// Collective. The largest error over the points of all ranks.
 double LargestError(const comm::Communicator& world, const LayerProblem& problem, Solver& solver) {
   double error[1] = {0};
   solver.Visit([&](std::int64_t point, const State& u) {
@@ -51,7 +51,7 @@ double LargestError(const comm::Communicator& world, const LayerProblem& problem
   return error[0];
 }
 
-// The least power of two times `steps` uniform steps whose error is at most `error`; a serial sweep each.
+// The smallest number of uniform steps, of the form 2^k `steps`, whose error is at most `error`; one serial sweep each.
 std::int64_t UniformSteps(LayerProblem& problem, std::int64_t steps, double error) {
   for (; steps < 10000000; steps *= 2) {
     const TimeGrid time = {0, kStop, steps};

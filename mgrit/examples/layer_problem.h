@@ -1,5 +1,5 @@
-// u' = w'(t) + w(t) - u with w(t) = tanh((t - center) / width), whose solution from u = w at the start is w: smooth but
-// for a layer. By backward Euler.
+// u' = w'(t) + w(t) - u with w(t) = tanh((t - center) / width), by backward Euler. From u = w at the start the solution
+// is w, which is smooth except for a layer at `center`.
 #ifndef PLAIT_MGRIT_EXAMPLES_LAYER_PROBLEM_H_
 #define PLAIT_MGRIT_EXAMPLES_LAYER_PROBLEM_H_
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# layer_test.sh RUN_ON_RANKS LAYER: the program prints the same bits on 1 and 3 ranks, has no step left to cut with far fewer steps than a
-# uniform grid needs for its error, and refuses bad flags with one line.
+# layer_test.sh RUN_ON_RANKS LAYER: the program prints identical output on 1 and 3 ranks, finishes refinement with far
+# fewer steps than a uniform grid of the same error, and rejects bad flags with a one-line message.
 set -eu
 run=$1
 program=$2

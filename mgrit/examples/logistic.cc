@@ -1,5 +1,5 @@
-// Logistic growth with an equation of the problem's own (HasEquation, mgrit/any_problem.h): the solver measures residuals and forms coarse
-// equations by evaluating the implicit step's function, and solves it by Newton's method only where it takes a step.
+// Logistic growth with an equation of its own (HasEquation, mgrit/any_problem.h): the solver computes residuals and
+// coarse equations by evaluating the function of the implicit step, and uses Newton's method only in steps.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -53,7 +53,8 @@ struct Logistic : Problem<double> {
   void StepWithRightHandSide(const StepInterval& s, const double& u, const double& g, double& out) override {
     Solve(s.dt() * rate, u + g, out);
   }
-  // The larger root of v - a v (1 - v) = b. The parabola is convex and rises from 1 on: Newton's method comes to the root from the right.
+  // The larger root of v - a v (1 - v) = b. The parabola is convex and increasing for v >= 1, so Newton's method
+  // converges to the root from the right.
   void Solve(double a, double b, double& v) {
     v = 1;
     for (int k = 0; k < kMostNewtonIterations; ++k) {

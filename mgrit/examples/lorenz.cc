@@ -1,4 +1,4 @@
-// Lorenz's system, parallel in time. It is chaotic: over long times the serial sweep itself loses all digits.
+// Lorenz's system, parallel in time. It is chaotic: over long times even the serial sweep loses all digits.
 #include <array>
 #include <string>
 

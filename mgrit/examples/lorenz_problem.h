@@ -26,7 +26,7 @@ class LorenzProblem : public Problem<std::array<double, 3>> {
   void Initialize(std::int64_t point, double t, Vector& u) override;
   void Step(const StepInterval& interval, const Vector& u, Vector& out) override;
   void StepAdjoint(const StepInterval& interval, const Vector& u, const Vector& lambda, Vector& out) override;
-  // The unit vectors.
+  // Unit vector number `index`.
   void InitializeDirection(int index, Vector& w) override;
   void StepTangent(const StepInterval& interval, const Vector& u, const Vector& w, Vector& out) override;
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# same_output_on_any_ranks_test.sh RUN_ON_RANKS PROGRAM...: every example prints the same bits on 1, 3 and 4 ranks, apart
-# from its line of times, and reports bad flags on one line with a non-zero exit code.
+# same_output_on_any_ranks_test.sh RUN_ON_RANKS PROGRAM...: every example prints identical output on 1, 3 and 4 ranks,
+# apart from its line of times, and rejects bad flags with a one-line message and a non-zero exit code.
 set -eu
 run=$1
 shift

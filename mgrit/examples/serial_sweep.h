@@ -1,4 +1,4 @@
-// The plain way: one step after the other, without a solver.
+// Sequential time stepping without a solver, as a reference.
 #ifndef PLAIT_MGRIT_EXAMPLES_SERIAL_SWEEP_H_
 #define PLAIT_MGRIT_EXAMPLES_SERIAL_SWEEP_H_
 
@@ -22,7 +22,7 @@ inline StepInterval FineInterval(const TimeGrid& time, std::int64_t index) {
           .t_stop = time.At(index + 1)};
 }
 
-// The states of the points 0 ... last_point, from a state of point 0.
+// Returns the states at the points 0 ... last_point, starting from `start` at point 0.
 template <typename S>
 std::vector<S> SerialSweepFrom(Problem<S>& problem, const TimeGrid& time, std::int64_t last_point, S start) {
   std::vector<S> states;
@@ -35,7 +35,7 @@ std::vector<S> SerialSweepFrom(Problem<S>& problem, const TimeGrid& time, std::i
   return states;
 }
 
-// The same from the initial condition.
+// The same, from the initial condition.
 template <typename S>
 std::vector<S> SerialSweep(Problem<S>& problem, const TimeGrid& time, std::int64_t last_point) {
   S start = problem.Make(0);
@@ -43,7 +43,7 @@ std::vector<S> SerialSweep(Problem<S>& problem, const TimeGrid& time, std::int64
   return SerialSweepFrom(problem, time, last_point, std::move(start));
 }
 
-// The periodic states, all points: period after period until it closes to rounding, 1000 at most.
+// Returns the periodic states at all points: repeats the sweep until a period closes to 1e-15, at most 1000 times.
 template <typename S>
 std::vector<S> PeriodicSerialSweep(Problem<S>& problem, const TimeGrid& time) {
   std::vector<S> states = SerialSweep(problem, time, time.steps);

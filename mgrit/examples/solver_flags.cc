@@ -87,7 +87,7 @@ absl::StatusOr<std::vector<double>> Numbers(const char* flag, const Words& words
   return numbers;
 }
 
-// --tol has a default: --rtol replaces it.
+// --tol has a default, which --rtol replaces.
 void SetTolerance(Options& options) {
   const double relative = absl::GetFlag(FLAGS_rtol);
   options.relative_tolerance = relative > 0;

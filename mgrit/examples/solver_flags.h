@@ -1,4 +1,4 @@
-// The flags that all examples share: how to solve.
+// The solver flags that the examples share.
 #ifndef PLAIT_MGRIT_EXAMPLES_SOLVER_FLAGS_H_
 #define PLAIT_MGRIT_EXAMPLES_SOLVER_FLAGS_H_
 
@@ -18,11 +18,11 @@ base::FlagGroup SolverFlags();
 base::FlagGroup OutputFlags();
 
 std::int64_t StepsFromFlags();  // --nt
-// --nt steps on [0, stop], graded as --grading says. InvalidArgument names the flag. Local.
+// --nt steps on [0, stop], graded by --grading. INVALID_ARGUMENT names the flag. Local.
 absl::StatusOr<TimeGrid> TimeGridFromFlags(double stop);
 std::string HistoryFile();  // --history, as an absolute path; may be empty
 
-// InvalidArgument names the flag, what it holds and what was expected; the options fit --nt. Local.
+// Options that are valid for --nt steps. INVALID_ARGUMENT names the flag, its value and what was expected. Local.
 absl::StatusOr<Options> OptionsFromFlags();
 
 }  // namespace plait::mgrit::examples

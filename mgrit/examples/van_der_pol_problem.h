@@ -1,6 +1,6 @@
-// Van der Pol's oscillator x' = y, y' = mu (1 - x^2) y - x, by backward Euler, with Newton's method in every
-// step: how a step uses what the solver tells it (StepInterval). Newton's method starts from the current iterate
-// at the end of the step, and its tolerance follows the residual of the solve.
+// Van der Pol's oscillator x' = y, y' = mu (1 - x^2) y - x, by backward Euler with Newton's method in every step: an
+// example of an inexact step. Newton's method starts from the current iterate at the end of the step
+// (StepInterval::iterate), and its tolerance follows the residual of the solve (StepInterval::InnerTolerance).
 #ifndef PLAIT_MGRIT_EXAMPLES_VAN_DER_POL_PROBLEM_H_
 #define PLAIT_MGRIT_EXAMPLES_VAN_DER_POL_PROBLEM_H_
 
@@ -17,9 +17,9 @@ class VanDerPolProblem : public Problem<std::array<double, 2>> {
   struct Parameters {
     double mu = 2;
     Vector u0 = {2, 0};             // also the guess at every other point
-    bool starts_at_iterate = true;  // else at the state before the step
-    double loose = 1e-8;            // of Newton's residual, by magnitude; equal to `tight`: the same always
-    double tight = 1e-12;
+    bool starts_at_iterate = true;  // false: at the state before the step
+    double loose = 1e-8;            // tolerance of Newton's method, max norm of its residual, at first
+    double tight = 1e-12;           // and near convergence; equal to `loose`: constant
   };
 
   explicit VanDerPolProblem(const Parameters& parameters) : parameters_(parameters) {}
@@ -29,7 +29,7 @@ class VanDerPolProblem : public Problem<std::array<double, 2>> {
   void StepAdjoint(const StepInterval& interval, const Vector& u, const Vector& lambda, Vector& out) override;
   bool IsInexact() const override { return parameters_.loose != parameters_.tight; }
 
-  // Of all steps so far.
+  // Total of all steps so far, on this rank.
   std::int64_t newton_iterations() const { return newton_iterations_; }
 
  private:

@@ -1,4 +1,4 @@
-// How blocks are called: one final call per step and batch, at the final states; what they may not return.
+// How blocks are called: one final call per step and batch, at the final states; and results that are rejected.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/batch_norm.h>

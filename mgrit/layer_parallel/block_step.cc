@@ -15,7 +15,7 @@
 namespace plait::mgrit {
 namespace {
 
-// Of a parameter: its step, its number of elements, and some of these.
+// Length of a digest: the step, the number of elements, and eight of the elements.
 constexpr std::int64_t kDigest = 10;
 
 bool SameValues(const double* a, const double* b) { return std::equal(a + 1, a + kDigest, b + 1); }
@@ -178,7 +178,7 @@ void CheckResult(std::int64_t step, const at::Tensor& u, const at::Tensor& out) 
               " into ", out.sizes(), " of ", out.scalar_type(), "; a step must keep shape and type");
 }
 
-// The result of a block as a state of the solver.
+// Returns the result of a block as a contiguous tensor that does not alias u.
 at::Tensor AsState(const at::Tensor& result, const at::Tensor& u) {
   return result.is_alias_of(u) ? result.clone(at::MemoryFormat::Contiguous) : result.contiguous();
 }
@@ -204,7 +204,7 @@ bool BlockStep::TakeFinal(std::int64_t step) {
   return std::exchange(graphs_->had_final[static_cast<std::size_t>(step - first_)], 1) == 0;
 }
 
-// The call of level 0 at the final state is the one that is recorded.
+// On level 0, the call at the final state is recorded.
 void BlockStep::Forward(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) {
   if (Records(interval) && !IsRecomputed(interval.fine_start)) {
     out = AsState(RecordedAt(interval, u).out.detach(), u);
@@ -234,7 +234,8 @@ std::vector<at::Tensor> BlockStep::CallMany(absl::Span<const models::BlockCall> 
   return results;
 }
 
-// Blocks of one kind together; kinds in the order of their first call, which is that of every rank that splits layers.
+// Batches blocks of the same type. Types are processed in the order of their first call, which is the same on all ranks
+// that share tensor-parallel layers.
 void BlockStep::ForwardMany(absl::Span<const Task> tasks) {
   struct Kind {
     std::vector<const Task*> tasks;
@@ -267,7 +268,7 @@ void BlockStep::TakeTogether(absl::Span<const Task* const> tasks, const std::vec
       continue;
     }
     CheckResult(task.interval.fine_stop - 1, *task.u, results[i]);
-    // Results may be parts of one tensor, whose counts of changes autograd would take for those of each.
+    // Results may be views of one tensor: variable_data gives each its own version counter.
     *task.out = AsState(results[i], *task.u).variable_data();
   }
 }

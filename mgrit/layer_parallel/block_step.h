@@ -20,8 +20,8 @@
 
 namespace plait::mgrit {
 
-// Coarse forward steps use the block of their last fine step, coarse adjoint steps that of their first: both
-// belong to the rank that takes the step.
+// Coarse forward steps use the block of their last fine step, coarse adjoint steps that of their first: this rank owns
+// the block in either case.
 class BlockStep final : public TensorStep {
  public:
   using Factory = std::function<std::shared_ptr<models::Block>(std::int64_t step)>;
@@ -33,11 +33,12 @@ class BlockStep final : public TensorStep {
   BlockStep(Factory make_block, TiedParameters tied, Recomputes recomputes);  // a block per step
   BlockStep(std::shared_ptr<models::Block> shared, Recomputes recomputes);    // one for all
 
-  // After SetOwnSteps: INVALID_ARGUMENT if blocks of several own steps have a parameter that is not tied.
+  // After SetOwnSteps: INVALID_ARGUMENT if blocks of several own steps share a parameter that is not tied.
   const absl::Status& status() const { return status_; }
-  // Collective, after SetOwnSteps: the same for blocks of several ranks, on a rank that has one of them. Where
-  // a parameter of another rank's step has the values of an own one, the factory is asked for that step's
-  // block, to see whether it is the same tensor. Not seen: tensors whose elements are all equal, or on meta.
+  // Collective, after SetOwnSteps: INVALID_ARGUMENT, on a rank that owns one of the steps, if steps of different ranks
+  // share a parameter that is not tied. If some elements of a parameter of another rank equal those of an own one, the
+  // factory is called for that step to compare the tensors themselves. Not detected: tensors whose sampled elements are
+  // all equal, or on the meta device.
   absl::Status CheckOtherRanks(const comm::Communicator& communicator) const;
 
   std::vector<at::Tensor> Parameters() override { return parameters_; }
@@ -50,7 +51,7 @@ class BlockStep final : public TensorStep {
   void EndForward(absl::Span<const StepInterval> steps, const TensorAt& u) override;
   void BeginAdjoint(Tape& tape) override;
   void Forward(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) override;
-  // By models::StackableBlock, where the blocks are and want that: calls that are recorded stay single.
+  // Uses models::StackableBlock if the blocks implement and prefer it; recorded calls are made one by one.
   void ForwardMany(absl::Span<const Task> tasks) override;
   bool PrefersMany() const override;
   void Adjoint(const StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
@@ -72,7 +73,7 @@ class BlockStep final : public TensorStep {
     std::vector<std::size_t> slots;
   };
 
-  // The values of an own parameter, in short: equal ones are equal in this.
+  // Step, size and some elements of a parameter: equal tensors have equal size and elements.
   static std::vector<double> Digest(std::int64_t step, const at::Tensor& parameter);
   std::vector<double> OwnDigests() const;
   absl::Status CheckStep(std::int64_t step) const;
@@ -83,15 +84,15 @@ class BlockStep final : public TensorStep {
   bool Records(const StepInterval& interval) const {
     return graphs_ != nullptr && interval.final && interval.level == 0;
   }
-  // The results of `calls` together; empty: they are made one by one.
+  // The results of a batch of calls; empty if they cannot be batched.
   std::vector<at::Tensor> CallMany(absl::Span<const models::BlockCall> calls) const;
-  // Takes the steps whose results are these; where there are none, one by one.
+  // Stores the results of the tasks; if `results` is empty, takes the steps one by one.
   void TakeTogether(absl::Span<const Task* const> tasks, const std::vector<at::Tensor>& results);
   at::Tensor Call(std::int64_t step, const StepInterval& interval, bool final, const at::Tensor& u) const;
   bool IsRecomputed(std::int64_t step) const { return recomputes_ && recomputes_(step); }
   // Whether the call of a step that is about to be made is its final one.
   bool TakeFinal(std::int64_t step);
-  // Of the tape in use; recorded now if it is not there, and kept unless its step is recomputed.
+  // The recorded step of the current tape; recorded now if missing, and kept unless the step is recomputed.
   Recorded RecordedAt(const StepInterval& interval, const at::Tensor& u);
 
   Factory make_block_;
@@ -104,9 +105,9 @@ class BlockStep final : public TensorStep {
   std::vector<OwnBlock> blocks_;  // by own step; one if shared
   std::int64_t first_ = 0;
   std::int64_t last_ = 0;
-  Graphs* graphs_ = nullptr;              // the tape of the solve under way; null: nothing is recorded
-  models::BlockContext context_;          // of the solve under way
-  std::vector<at::Tensor> conditioning_;  // of it; leaves where it has a tape
+  Graphs* graphs_ = nullptr;              // the tape of the current solve; null: nothing is recorded
+  models::BlockContext context_;          // of the current solve
+  std::vector<at::Tensor> conditioning_;  // of the current solve; leaves if it has a tape
 };
 
 }  // namespace plait::mgrit

@@ -1,4 +1,4 @@
-// Tensors of the batch that blocks read besides their state: gradients against autograd through the blocks in a row, in
+// Tensors of the batch that blocks read besides their state: gradients against autograd through the same blocks, in
 // float64; bitwise identical for any number of ranks.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -70,7 +70,7 @@ struct Network {
 };
 
 at::Tensor Input(std::uint64_t batch) { return Numbers({3, kWidth}, batch).requires_grad_(true); }
-// c, and a mask of another type.
+// The conditioning: c, and a mask of another type.
 std::vector<at::Tensor> Conditioning(std::uint64_t batch) {
   return {Numbers({3, kWidth}, 50 + batch).requires_grad_(true), Numbers({3, kWidth}, 60 + batch).gt(0)};
 }

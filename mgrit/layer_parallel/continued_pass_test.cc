@@ -1,4 +1,4 @@
-// A pass that goes on from a kept one by one iteration, and what the difference of their gradients says of the bias:
+// A pass that continues a kept one by one iteration, and the estimate of the bias by the difference of their gradients:
 // against closed forms of two-level error propagation, and against plain autograd.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -104,7 +104,8 @@ class ContinuedPassTest : public ::testing::Test {
 
 double Norm(const at::Tensor& x) { return x.norm().item<double>(); }
 
-// Of the gradient at the sources of all steps: their adjoints are those of the C-points on their right, times lambda.
+// Checks the gradients with respect to all b_i: the adjoint of a C-point of the adjoint grid, times a power of
+// lambda.
 void ExpectGradient(const at::Tensor& gradient, const std::vector<std::vector<double>>& adjoints) {
   for (std::size_t k = 0; k < kRates.size(); ++k) {
     for (std::int64_t step = 0; step < kSteps; ++step) {
@@ -162,8 +163,8 @@ TEST_F(ContinuedPassTest, EstimatesTheBiasToTheContractionFactor) {
 }
 
 // On level 0 an F-sweep and N steps to C-points, then F-points from the corrected C-points; on level 1 the equations
-// and the sweep. Calls that autograd records: one for each step to a C-point forward, one for each coarse step backward,
-// and a VJP of each step for the gradient.
+// and the sweep. Calls recorded by autograd: one per step to a C-point in the forward, one per coarse step in the
+// backward, and a VJP per step for the gradient.
 TEST_F(ContinuedPassTest, CostsOneCycleInBothDirections) {
   for (const int iterations : {1, 4}) {
     net_.set_iterations(iterations, iterations);
@@ -203,7 +204,7 @@ TEST_F(ContinuedPassTest, EachPassGoesOnFromItsOwnAndTheNextOneIsNew) {
   Gradient(Square, -3.0);
   {
     const at::NoGradGuard no_grad;
-    net_.Forward(at::tensor(kInput, at::kDouble));  // is kept by nobody
+    net_.Forward(at::tensor(kInput, at::kDouble));  // not recorded, so not kept
   }
   net_.ContinueKeptPasses();
   EXPECT_TRUE(at::equal(Gradient(Square, 1.0), apart[0]));

@@ -1,5 +1,5 @@
-// What states on a device need: norms stay where the states are and are read once an iteration, and messages
-// leave from the memory of the states.
+// The path of states on a device: norms stay on the device and are read once per iteration, and messages are sent from
+// the memory of the states.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/record_function.h>

@@ -1,4 +1,5 @@
-// Solves whose residual is not finite are done again from step to step; serial propagation; what blocks are called with.
+// Solves whose residual is not finite are repeated serially; serial propagation; the context that blocks are called
+// with.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/sqrt.h>
@@ -25,7 +26,7 @@ constexpr double kTolerance = 1e-12;  // as in layer_parallel_test
 
 enum class Coarse { kGood, kInfinite, kInfiniteAdjoint };
 
-// Coarse steps fail, as those do that are too long to be stable.
+// Coarse steps fail as unstable ones do: with infinite states, or with derivatives that are not finite.
 struct Unstable final : Residual {
   Unstable(std::uint64_t seed, Coarse what) : Residual(seed), coarse(what) {}
   models::BlockState Forward(const models::BlockState& in, const models::BlockContext& context) override {

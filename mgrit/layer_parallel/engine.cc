@@ -17,7 +17,7 @@
 namespace plait::mgrit {
 namespace {
 
-// Solves whose memory is kept: of a training batch, a last short batch and test batches.
+// Size of the pool of solves: for a training batch, a last smaller batch, and test batches.
 constexpr std::size_t kKeptSolves = 3;
 
 const LayerParallelOptions& Checked(const LayerParallelOptions& options, std::int64_t steps) {
@@ -142,7 +142,7 @@ at::Tensor LayerParallel::Engine::FromOwnerOf(std::int64_t step, const at::Tenso
   return state;
 }
 
-// The norm of the residual is the same on all ranks, so that all decide alike.
+// Residual norms are the same on all ranks, so all ranks take the same branch.
 at::Tensor LayerParallel::Engine::Forward(NetworkSolve& solve, const at::Tensor& u_0,
                                           const Surroundings& surroundings) {
   const at::NoGradGuard no_grad;
@@ -180,8 +180,8 @@ std::vector<at::Tensor> LayerParallel::Engine::Backward(NetworkSolve& solve, con
   return gradients;
 }
 
-// One term per C-interval: the gradients of conditioning and shared parameters are summed over the tree, those of
-// parameters of own steps are added where they are.
+// One term per C-interval. Gradients of conditioning and shared parameters are summed by the tree; those of parameters
+// of own steps are accumulated locally.
 std::vector<at::Tensor> LayerParallel::Engine::Gradients(NetworkSolve& solve,
                                                          const std::vector<at::Tensor>& leaves) {
   const at::TensorList all(leaves);
@@ -211,7 +211,7 @@ std::vector<at::Tensor> LayerParallel::Engine::Gradients(NetworkSolve& solve,
   return gradients;
 }
 
-// The parameters of own steps are here: they have to stay own.
+// The blocks of own steps exist already, so the partition must not change.
 absl::Status LayerParallel::Engine::CheckOptions(const LayerParallelOptions& options) const {
   if (taken_ > 0) {
     return absl::FailedPreconditionError(absl::StrCat(

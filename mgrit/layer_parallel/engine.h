@@ -1,4 +1,4 @@
-// The solves behind LayerParallel and the gradients of parameters. Private to LayerParallel.
+// The solves and parameter gradients of LayerParallel. Private to LayerParallel.
 #ifndef PLAIT_MGRIT_LAYER_PARALLEL_ENGINE_H_
 #define PLAIT_MGRIT_LAYER_PARALLEL_ENGINE_H_
 
@@ -21,11 +21,11 @@ class LayerParallel::Engine {
   Engine(comm::Communicator communicator, std::shared_ptr<TensorStep> step, std::int64_t steps,
          double final_time, const LayerParallelOptions& options);
 
-  // A solve for states like u_0, and back when no backward will follow: its memory serves the next one.
+  // Takes a solve for states like u_0 from the pool; Return puts it back when no backward will follow.
   std::unique_ptr<NetworkSolve> Take(const at::Tensor& u_0, bool recorded);
   void Return(std::unique_ptr<NetworkSolve> solve);
 
-  // What a pass has besides its input.
+  // Arguments of a pass besides its input.
   struct Surroundings {
     const models::BlockContext& context;
     const std::vector<at::Tensor>& conditioning;
@@ -53,11 +53,11 @@ class LayerParallel::Engine {
 
  private:
   std::unique_ptr<NetworkSolve> TakeKept(const at::Tensor& u_0);
-  // The state of `point` of whoever owns step `step`, on every rank.
+  // Broadcasts a state from the rank that owns step `step`, which passes it as `mine`; null on other ranks.
   at::Tensor FromOwnerOf(std::int64_t step, const at::Tensor& like, const at::Tensor* mine);
   std::vector<at::Tensor> Gradients(NetworkSolve& solve, const std::vector<at::Tensor>& leaves);
   std::int64_t LeafBegin(std::int64_t leaf) const;
-  // Steps to ranks and C-intervals to the leaves of the sum, as the options say.
+  // Sets this rank's position and assigns C-intervals to the leaves of the gradient sum.
   void Divide();
 
   comm::Communicator communicator_;

@@ -1,5 +1,5 @@
-// Rows of blocks of several kinds and sizes, and rows that are cut where the state changes its shape: states and gradients
-// against autograd through the blocks in a row, in float64.
+// Networks of blocks of several kinds and sizes, and networks in two parts because the shape of the state changes:
+// states and gradients against autograd through the same blocks, in float64.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/sin.h>
@@ -44,7 +44,7 @@ struct Sine final : models::Block {
   std::vector<at::Tensor> Parameters() const override { return {}; }
 };
 
-// Computes calls of its own kind together, and takes all for that.
+// Batches calls, assuming that all are of its own type.
 struct Stacked final : Wide, models::StackableBlock {
   using Wide::Wide;
   bool PrefersMany(at::Device) const override { return true; }

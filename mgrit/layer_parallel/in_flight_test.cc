@@ -1,4 +1,4 @@
-// Several recorded passes of one network at a time, and what is refused, against plain autograd.
+// Several recorded passes of one network at a time against plain autograd, and calls that are rejected.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/equal.h>

@@ -18,11 +18,11 @@
 
 namespace plait::mgrit {
 
-// Enters the two solves into autograd as one function of u_0 and the parameters.
+// The two solves as one autograd function of u_0, conditioning and parameters.
 class LayerParallel::Function : public torch::autograd::Function<LayerParallel::Function> {
  public:
-  // Autograd's node owns it: the solve goes back when the node goes, or after a backward that frees the
-  // graph.
+  // Owned by the autograd node. Returns the solve to the pool when the node is destroyed, or after a backward that
+  // frees the graph.
   class Holder final : public torch::CustomClassHolder {
    public:
     Holder(std::shared_ptr<Engine> engine, std::unique_ptr<NetworkSolve> solve)
@@ -39,8 +39,8 @@ class LayerParallel::Function : public torch::autograd::Function<LayerParallel::
     std::unique_ptr<NetworkSolve> solve_;
   };
 
-  // `anchor` requires a gradient, so that all ranks take part in the backward, also those whose own steps
-  // have nothing that does.
+  // `anchor` requires a gradient, so that all ranks take part in the backward, even if nothing on this rank requires
+  // one.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const std::shared_ptr<Engine>& engine,
                             const at::Tensor& u_0, const Engine::Surroundings& surroundings,
                             const at::Tensor& /*anchor*/, at::TensorList leaves) {
@@ -63,7 +63,7 @@ class LayerParallel::Function : public torch::autograd::Function<LayerParallel::
     TORCH_CHECK(holder.solve() != nullptr,
                 "LayerParallel: backward through the same graph a second time; the first call needs "
                 "retain_graph");
-    // Throws if one of them was changed since forward.
+    // Throws if one of them was modified since forward.
     const torch::autograd::variable_list leaves = context->get_saved_variables();
     torch::autograd::variable_list gradients = holder.engine().Backward(
         *holder.solve(), output_gradients[0], context->saved_data["wants_input_gradient"].toBool(), leaves);
@@ -139,7 +139,7 @@ absl::Status LayerParallel::Check(const LayerParallelOptions& options, std::int6
 at::Tensor LayerParallel::Forward(const at::Tensor& u_0, const models::BlockContext& context,
                                   const std::vector<at::Tensor>& conditioning) {
   const Engine::Surroundings surroundings = {context, conditioning};
-  // Whether another rank's parameters require gradients cannot be told here: all ranks record.
+  // Another rank's parameters may require gradients, so all ranks record.
   if (at::GradMode::is_enabled()) {
     std::vector<at::Tensor> leaves;
     std::copy_if(conditioning.begin(), conditioning.end(), std::back_inserter(leaves),

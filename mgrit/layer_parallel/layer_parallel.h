@@ -1,32 +1,31 @@
-// A network's steps, solved in parallel: the module that users see.
+// Layer-parallel networks: solves the forward and backward pass through a row of blocks by MGRIT.
 //
 //   mgrit::LayerParallelOptions options;                      // levels, factors, iterations per direction
 //   mgrit::LayerParallel net(comm, MakeResidualBlock, /*steps=*/64, /*final_time=*/2.0, options);
-//   optim.add(net.Parameters());
+//   torch::optim::Adam adam(net.Parameters());
 //   at::Tensor u_end = net.Forward(u_0);                       // (batch, ...), recorded by autograd
 //   Loss(u_end, target).backward();
 //
-// A block is a models::Block (models/block_model.h) whose natural form is u + dt F(u): coarse levels call it
-// with a larger dt. The same arguments give the same result within a batch (randomness is fixed for that
-// time). It is called many times per batch; in a recorded pass exactly one call of each step, on one rank, is
-// final (BlockContext), at the final state of the step: running statistics move then. In a pass without
-// gradients no call is final. Each rank moves the statistics of the steps that it owns; those of one block
-// for all steps differ between ranks. An auxiliary loss, or a result of another shape or type, throws
+// A block is a models::Block (models/block_model.h) of the form u + dt F(u): coarse levels call it with a larger
+// dt. It must be deterministic within a batch, and is called many times per batch. In a recorded pass exactly one
+// call per step, on one rank, is final (BlockContext), at the final state of the step; running statistics are updated
+// in it. In a pass without gradients no call is final. Each rank updates the statistics of its own steps, so those of
+// a block shared by all steps differ between ranks. An auxiliary loss, or a result of another shape or type, throws
 // c10::Error.
 //
-// Blocks may be of several kinds and sizes, as long as the state keeps its shape. Where it changes, the row is cut: two
-// networks, and between them the layer that changes it, which every rank computes; autograd goes through all three.
+// Blocks may differ in kind and size as long as the state keeps its shape. Where the shape changes, use two networks
+// and, between them, the layer that changes it, computed by every rank; autograd differentiates through all three.
 //
-// Collective: every rank of the communicator calls Forward (and backward) with the same u_0 and holds the
-// same u_end and, for shared parameters, the same gradients, bitwise identical for any number of ranks (to rounding where
-// relaxation takes blocks together, models/stackable_block.h: how many depends on the ranks); work and states are
-// distributed over the steps. With parameters per step, each rank holds, and gets gradients
-// of, those of its own steps.
+// Collective: every rank of the communicator calls Forward (and backward) with the same u_0. All ranks get the same
+// u_end and the same gradients of shared parameters, bitwise identical for any number of ranks (to rounding if
+// relaxation batches blocks, models/stackable_block.h, since batch sizes depend on the number of ranks). Work and
+// states are distributed over the steps. With parameters per step, each rank holds the parameters of its own steps
+// only, and their gradients.
 //
-// Each recorded Forward keeps its states until its graph has gone: several may wait for their backward, in
-// any order, with others in between. (Options::keep_previous_states goes on from the pass of this shape whose
-// graph went last.) Parameters that are changed in place before the backward, a second backward without
-// retain_graph, and gradients of gradients (create_graph) throw c10::Error.
+// Each recorded Forward keeps its states until its graph is freed, so several passes may wait for their backward, in
+// any order. (Options::keep_previous_states starts from the states of the pass of this shape whose graph was freed
+// last.) c10::Error: a parameter was modified in place before the backward, a second backward without retain_graph,
+// gradients of gradients (create_graph).
 #ifndef PLAIT_MGRIT_LAYER_PARALLEL_LAYER_PARALLEL_H_
 #define PLAIT_MGRIT_LAYER_PARALLEL_LAYER_PARALLEL_H_
 
@@ -49,99 +48,104 @@
 
 namespace plait::mgrit {
 
-// The hierarchies of both directions have the same levels and factors; all else may differ.
+// Both directions need the same levels and factors; all other options may differ. `storage` and `final_relaxation` are
+// set by LayerParallel.
 struct LayerParallelOptions {
   Options forward;
   Options backward;
-  // Of blocks: the steps whose activations are not kept. Each evaluation of such a step's adjoint, on any level, calls
-  // its block once more (activation checkpoints: arXiv:1604.06174); the bits are the same. Empty: all are kept, from
-  // the last forward evaluation to the end of the backward pass.
+  // Activation checkpointing (arXiv:1604.06174): returns whether the activations of a step are dropped. Each evaluation
+  // of its adjoint, on any level, then calls its block again; results are bitwise identical. Empty: activations of all
+  // steps are kept, from the last forward evaluation to the end of the backward pass. For models::Block only; read by
+  // the constructor, not by SetOptions.
   std::function<bool(std::int64_t step)> recomputes = {};
 };
 
-// The settings of the published experiments: `forward_iterations` and one backward iteration, F-relaxation on
-// the finest level, FCF- on the others, no first down-sweep.
+// Usual settings for training: V-cycles, F-relaxation on the finest level and FCF-relaxation on the others, and a
+// skipped first down-cycle, with these numbers of iterations (no tolerance).
 LayerParallelOptions MakeLayerParallelOptions(int levels, int cfactor, int forward_iterations,
                                               int backward_iterations);
 
-// How states travel from step to step: by multigrid on all ranks at once, or one after the other, rank by rank.
+// How a pass is computed: by multigrid on all ranks in parallel, or exactly, one step after another, rank by rank.
 enum class Propagation { kParallel, kSerial };
 
 class LayerParallel {
  public:
-  // A block per step: `make_block(i)` is called for the own steps i, so that no rank holds the whole network.
+  // A block per step: `make_block(i)` is called for the rank's own steps i, so that no rank holds the whole network.
   using BlockFactory = std::function<std::shared_ptr<models::Block>(std::int64_t step)>;
-  // Parameters that blocks of several steps have in common, by name. Every rank holds all of them, whether
-  // its own blocks use them or not, and gives the same names, shapes and types in the same order; their
-  // gradients are summed over all steps and ranks.
+  // Parameters that blocks of several steps share, by name. Every rank holds all of them, whether or not its own blocks
+  // use them, and passes the same names, shapes and types in the same order. Their gradients are summed over all steps
+  // and ranks.
   using TiedParameters = std::vector<std::pair<std::string, at::Tensor>>;
 
-  // Collective. Throws c10::Error on all ranks if the options do not fit `steps` (Check says so beforehand), if
-  // ranks name different tied parameters, or if blocks of two steps of a rank have a parameter that is not
-  // tied, or blocks of two ranks: where two begin with the same values, make_block is also called for the other
-  // rank's step, to see whether they are the same tensor. (Not seen: one whose elements all begin equal.)
+  // Collective. Throws c10::Error on all ranks if the options do not fit `steps` (see Check), ranks name different tied
+  // parameters, or a parameter that is not tied belongs to blocks of several steps, on one rank or on two. To detect
+  // the latter, make_block is also called for steps of other ranks whose parameters have the same initial values.
+  // (Not detected: tensors whose elements are all equal.)
   LayerParallel(comm::Communicator communicator, const BlockFactory& make_block, std::int64_t steps,
                 double final_time, const LayerParallelOptions& options, const TiedParameters& tied = {});
-  // One block for all steps: a recurrent net.
+  // One block for all steps, as in a recurrent network. Collective; throws c10::Error if the options do not fit.
   LayerParallel(comm::Communicator communicator, std::shared_ptr<models::Block> shared_block,
                 std::int64_t steps, double final_time, const LayerParallelOptions& options);
-  // A step that brings its own kernels.
+  // A step with its own kernels and adjoint. Collective; throws c10::Error if the options do not fit.
   LayerParallel(comm::Communicator communicator, std::shared_ptr<TensorStep> step, std::int64_t steps,
                 double final_time, const LayerParallelOptions& options);
   ~LayerParallel();
 
+  // Local. INVALID_ARGUMENT if the options do not fit `steps`, or the two directions differ in levels or factors.
   static absl::Status Check(const LayerParallelOptions& options, std::int64_t steps);
 
-  // (batch, ...) -> (batch, ...). Without gradients (at::NoGradGuard) only the last point is made valid.
-  // Blocks get `context` with dt, level, step and final of each call; what it refers to outlives the backward.
-  // A solve whose residual is not finite is done again serially, its Solution says `diverged`. (Statistics of the
-  // steps before the first C-point then move twice.)
-  // `conditioning`: what ConditionedBlocks read besides their state (models/conditioned_block.h), the same tensors on
-  // every rank. The gradients of those that require them are summed over steps and ranks as those of shared parameters
-  // are, whose type and device they have; others (masks) may be of any. c10::Error for steps that take none.
+  // Collective. (batch, ...) -> (batch, ...), on every rank. Without gradients (at::NoGradGuard) the final relaxation
+  // covers the last C-interval only. Blocks get `context`, with dt, level, step and final set for each call; what it
+  // refers to must outlive the backward. A solve whose residual is not finite is repeated serially; its Solution is
+  // marked `diverged`.
+  // (Running statistics of the steps before the first C-point are then updated twice.)
+  // `conditioning`: tensors that ConditionedBlocks read besides their state (models/conditioned_block.h), the same on
+  // every rank. Those that require gradients must have the type and device of the shared parameters; their gradients
+  // are summed over steps and ranks. Others (masks) may be of any type. c10::Error if the steps take no conditioning.
   at::Tensor Forward(const at::Tensor& u_0, const models::BlockContext& context = {},
                      const std::vector<at::Tensor>& conditioning = {});
-  // Leaves, tied ones first; see TensorStep::Parameters.
+  // Local. The leaves of this rank, shared or tied ones first; see TensorStep::Parameters.
   std::vector<at::Tensor> Parameters() const;
 
   // How many of them are shared: TensorStep::SharedParameters.
   std::int64_t shared_parameters() const;
-  // TensorStep::LinearisesAhead of its step.
+  // TensorStep::LinearisesAhead of the step.
   bool linearises_ahead() const;
 
-  // Of the whole network.
+  // Number of steps of the whole network.
   std::int64_t steps() const;
-  // The own steps first_step() ... last_step() - 1.
+  // This rank owns the steps first_step() ... last_step() - 1.
   std::int64_t first_step() const;
   std::int64_t last_step() const;
-  // What the last solves came to. The backward one is empty before the first backward.
+  // The outcome of the last solves. The backward one is empty before the first backward.
   const Solution& last_forward() const;
   const Solution& last_backward() const;
-  // Other levels, factors and iterations from the next Forward on, as CheckOptions allows. InvalidArgument where they do not fit the steps, or
-  // where the ranks' own steps would be others; FailedPrecondition while a recorded pass waits for its backward; then
-  // all stays as it is. Local; every rank gives the same.
+  // Changes levels, factors and iterations from the next Forward on. INVALID_ARGUMENT if they do not fit the steps or
+  // would change which steps a rank owns; FAILED_PRECONDITION while a recorded pass waits for its backward. After an
+  // error nothing has changed. CheckOptions returns the same without changing anything. Local; call it with the same
+  // options on every rank.
   absl::Status SetOptions(const LayerParallelOptions& options);
   absl::Status CheckOptions(const LayerParallelOptions& options) const;
-  // At least 1 each. Takes effect at the next Forward and its backward. Levels and factors stay as they are.
+  // At least 1 each. Takes effect at the next Forward and its backward. Local; the same on every rank.
   void set_iterations(int forward, int backward);
-  // Of the next Forward and its backward.
+  // Takes effect at once, for the next Forward and the next backward. Local; the same on every rank.
   void set_propagation(Propagation propagation);
-  // Solves so far, of both directions, that were done again serially.
+  // Number of solves, of both directions, that were repeated serially.
   std::int64_t diverged_solves() const;
 
-  // Recorded passes from here on keep their states when their graph has gone: the memory of two solves each.
+  // From now on, recorded passes keep their states after their graph is freed: the memory of two solves each.
   void KeepPasses();
-  // The next recorded passes go on from those kept, which ended in the order in which these begin, by one iteration
-  // in both directions, from the same inputs or others of their shapes; afterwards passes are new ones again. The
-  // difference of the gradients of a pass and its continuation estimates what the iterations of the former have left
-  // of the way to the exact gradient: with errors that an iteration makes smaller by rho, to rho times that distance.
+  // The next recorded passes, in the order in which the kept ones were freed, continue them by one iteration in both
+  // directions, from the same inputs or others of the same shape; later passes start anew. The difference of the
+  // gradients of a pass and its continuation estimates the error of the former, to a relative error of rho if an
+  // iteration reduces errors by the factor rho.
   void ContinueKeptPasses();
 
-  // What this rank has done since the last reset, in all solves of both directions, and in gradients.
+  // Work of this rank since the last reset: all solves of both directions, and gradients. Local.
   WorkTimes work_times() const;
   void ResetWorkTimes();
-  // Read before and behind each piece of work, in seconds, from the next one on. Empty: the host's steady clock. One that
-  // waits for a GPU makes work_times the GPU's, and the work slower.
+  // The clock, in seconds, that is read before and after each piece of work. Empty: the host's steady clock. A clock
+  // that synchronizes with the GPU makes work_times measure GPU time, but slows the work down.
   void set_work_clock(std::function<double()> clock);
 
  private:

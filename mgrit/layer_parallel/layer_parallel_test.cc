@@ -1,4 +1,4 @@
-// LayerParallel against plain autograd over the same blocks, one after another.
+// LayerParallel against plain autograd through the same blocks.
 #include "mgrit/layer_parallel/layer_parallel.h"
 
 #include <ATen/core/grad_mode.h>

@@ -104,7 +104,7 @@ void NetworkSolve::Clear() {
   if (tape_ != nullptr) tape_->Clear();
 }
 
-// Final: the adjoints that gradients are taken with are those of the solution.
+// Marked final: gradients are computed at the final states and adjoints.
 std::vector<StepInterval> NetworkSolve::FineSteps(std::int64_t first, std::int64_t last) const {
   std::vector<StepInterval> steps;
   for (std::int64_t step = first; step < last; ++step) {

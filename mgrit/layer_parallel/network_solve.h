@@ -23,7 +23,7 @@ class NetworkProblem final : public Problem<at::Tensor> {
   NetworkProblem(TensorStep& step, const at::Tensor& u_0) : step_(step), u_0_(u_0) {}
 
   void set_input(const at::Tensor& u_0) { u_0_ = u_0; }
-  // Off: no step is final, because the solve has diverged and will be done again.
+  // False: no step is final, because the solve has diverged and will be repeated.
   void set_final(bool final) { final_ = final; }
   const at::Tensor& input() const { return u_0_; }
   at::Tensor Make(int level) override;
@@ -43,20 +43,20 @@ class NetworkProblem final : public Problem<at::Tensor> {
 
 class NetworkSolve {
  public:
-  // For states like u_0; `recorded`: an adjoint may follow. `step` outlives the solve. Collective.
+  // Collective. For states like u_0; `recorded`: an adjoint may follow. `step` must outlive the solve.
   NetworkSolve(TensorStep& step, const TimeGrid& time, const LayerParallelOptions& options,
                const comm::Communicator& communicator, const Partition& partition, const at::Tensor& u_0,
                bool recorded);
 
-  // Whether this memory serves another solve.
+  // Whether this solve can be reused for an input like u_0.
   bool Fits(const at::Tensor& u_0, bool recorded) const;
   bool recorded() const { return tape_ != nullptr; }
   void set_iterations(int forward, int backward);
-  // Whether parallel solves are one iteration more of those before, in place of new ones.
+  // Whether parallel solves continue the previous ones by one iteration instead of starting anew.
   void set_continues(bool continues) { continues_ = continues; }
-  // Collective. u_0: contiguous, detached. kSerial: from step to step, one rank after the other.
+  // Collective. u_0: contiguous, detached.
   Solution Forward(const at::Tensor& u_0, const models::BlockContext& context, Propagation propagation);
-  // Collective. From dJ/du_N, contiguous, at the states of the last Forward. Any number of times.
+  // Collective. lambda: dJ/du_N, contiguous. At the states of the last Forward; may be called repeatedly.
   Solution Adjoint(const at::Tensor& lambda, Propagation propagation);
   // No adjoint will follow.
   void Clear();

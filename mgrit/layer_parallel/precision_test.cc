@@ -59,8 +59,7 @@ class PrecisionTest : public ::testing::TestWithParam<at::ScalarType> {
 // So states are right to  e = G u (N (U + 3 dt A) + 4 (N / m) U).  Adjoints, of norm at most G |lambda_N|,
 // have the same errors, and those of the Jacobians at states in error, |tanh''| < 1:
 //   e_adjoint = G |lambda_N| (e / U + T L^2 e).
-// The weight gradient is a sum of N terms dt (lambda tanh')^T u, each rounded thrice and added with N
-// roundings:
+// The weight gradient is a sum of N terms dt (lambda tanh')^T u, each with three roundings, added with N roundings:
 //   T (e_adjoint U + G |lambda_N| (e + L e U + (N + 3) u U)),  the bias's the same with 1 for u.
 TEST_P(PrecisionTest, IsRightToTheRoundingOfItsSteps) {
   const Result actual = Solve(comm::testing::World(), block_, 8);
@@ -97,7 +96,7 @@ TEST_P(PrecisionTest, IsRightToTheRoundingOfItsSteps) {
   EXPECT_LE(Norm(actual.gradients[1].to(at::kDouble) - gradients[1]), weight_error);
   EXPECT_LE(Norm(actual.gradients[2].to(at::kDouble) - gradients[2]),
             weight_error * std::sqrt(3.0) / largest);
-  // The bounds say something.
+  // The bounds are not vacuous.
   EXPECT_LT(state_error, 0.5 * Norm(u));
 }
 

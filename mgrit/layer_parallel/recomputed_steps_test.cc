@@ -1,5 +1,5 @@
-// Steps whose activations are not kept: the bits of those that keep them, gradients of parameters once, and no more
-// activations in memory than those of one step.
+// Steps whose activations are not kept: results bitwise those of kept steps, gradients of parameters accumulated once,
+// and activations of one step at a time in memory.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/addmm.h>

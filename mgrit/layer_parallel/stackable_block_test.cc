@@ -1,4 +1,4 @@
-// Networks whose relaxation takes many steps at once against the same networks one step after another.
+// Networks whose relaxation batches steps against the same networks with single steps.
 #include "models/stackable_block.h"
 
 #include <ATen/TensorOperators.h>
@@ -115,7 +115,7 @@ TEST(StackableBlock, SolvesAsOneByOneDoes) {
   }
 }
 
-// Every call that is taken together is one fewer; the final ones stay single.
+// Batched calls replace single ones; final calls stay single.
 TEST(StackableBlock, TakesTheStepsOfRelaxationTogether) {
   for (const LayerParallelOptions& options : Settings()) {
     const Results one = Solve(false, false, options), many = Solve(true, false, options);

@@ -1,4 +1,4 @@
-// Tensors as states of the solver: contiguous, of one shape on all levels, on any device.
+// Tensors as states of the solver: contiguous, of the same shape on all levels, on any device.
 #ifndef PLAIT_MGRIT_LAYER_PARALLEL_TENSOR_STATE_H_
 #define PLAIT_MGRIT_LAYER_PARALLEL_TENSOR_STATE_H_
 
@@ -16,7 +16,7 @@ namespace plait::mgrit {
 template <>
 inline constexpr bool kTypeHasShape<at::Tensor> = false;
 
-// Norms stay on the states' device until they are taken: one copy to the host.
+// Norms stay on the device of the states until Take, which makes one copy to the host.
 class TensorNorms {
  public:
   void Put(std::int64_t slot, const at::Tensor& x);
@@ -28,7 +28,7 @@ class TensorNorms {
   at::Tensor norms_;                 // float64
 };
 
-// None is recorded by autograd.
+// None of these operations is recorded by autograd.
 template <>
 struct StateOperations<at::Tensor> {
   static void Copy(const at::Tensor& x, at::Tensor& y);

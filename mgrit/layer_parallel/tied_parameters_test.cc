@@ -1,4 +1,4 @@
-// Parameters that blocks of several steps have in common: summed over steps and ranks, or refused.
+// Parameters that blocks of several steps share: gradients are summed over steps and ranks, or sharing is rejected.
 #include <ATen/ops/equal.h>
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
@@ -55,8 +55,8 @@ TEST(TiedParameters, OneBlockForAllStepsThroughTheFactory) {
   for (int i = 0; i < 2; ++i) EXPECT_LT(RelativeError(actual[i], expected[i]), kTolerance);
 }
 
-// A bias of every third step, weights of each: sums for the one, own gradients for the others; the same bits
-// on any number of ranks, also on those whose steps do not use the bias.
+// A bias shared by every third step, weights of each step: summed gradients for the bias, local ones for the weights;
+// bitwise identical on any number of ranks, also on ranks whose steps do not use the bias.
 TEST(TiedParameters, OfSomeStepsBesideParametersOfTheirOwn) {
   const at::Tensor bias = Numbers({kWidth}, 99).requires_grad_(true);
   std::vector<std::shared_ptr<Residual>> blocks;
@@ -130,7 +130,7 @@ TEST(TiedParameters, OfDifferentRanksThatAreNotNamedAreRefused) {
   EXPECT_EQ(ErrorOfMaking(make_block, {{"bias", bias}}), "");
 }
 
-// Other tensors with the same values are nobody's business.
+// Different tensors with equal values are accepted.
 TEST(TiedParameters, BlocksThatBeginAlikeAreNotTied) {
   EXPECT_EQ(ErrorOfMaking([](std::int64_t) { return std::make_shared<Residual>(1); }, {}), "");
 }

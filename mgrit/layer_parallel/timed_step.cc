@@ -10,7 +10,7 @@ double TimedStep::Now() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Several forward solves may wait for their adjoint: each knows what it has linearised.
+// Per solve, because several forward solves may wait for their adjoint.
 struct TimedStep::TimedTape final : TensorStep::Tape {
   explicit TimedTape(std::unique_ptr<Tape> of_step) : tape(std::move(of_step)) {}
   void Clear() override {
@@ -105,7 +105,7 @@ void TimedStep::Reset() {
 
 WorkTimes TimedStep::times() const {
   WorkTimes times = {counts_, seconds_};
-  // Where none of a kind came without one, a kept step tells what a linearisation costs.
+  // If all calls of a kind included a linearisation, its cost is taken to be that of a kept step.
   const auto mean = [&](WorkKind of) {
     return plain_[of] > 0 ? seconds_[of] / static_cast<double>(plain_[of]) : 0.0;
   };

@@ -1,4 +1,4 @@
-// A step of the solver with a stopwatch around each call, by kind of work. Private to LayerParallel.
+// A TensorStep that times each call of another one, by kind of work. Private to LayerParallel.
 #ifndef PLAIT_MGRIT_LAYER_PARALLEL_TIMED_STEP_H_
 #define PLAIT_MGRIT_LAYER_PARALLEL_TIMED_STEP_H_
 
@@ -14,7 +14,7 @@
 
 namespace plait::mgrit {
 
-// Two clock reads a call.
+// Costs two clock reads per call.
 class TimedStep final : public TensorStep {
  public:
   explicit TimedStep(std::shared_ptr<TensorStep> step) : step_(std::move(step)) {}
@@ -48,7 +48,7 @@ class TimedStep final : public TensorStep {
 
  private:
   struct TimedTape;
-  // Calls that do two kinds of work at once.
+  // Calls that include a linearisation.
   struct Mixed {
     std::int64_t pieces = 0;  // of each kind
     double seconds = 0;
@@ -61,15 +61,15 @@ class TimedStep final : public TensorStep {
     call();
     return Now() - start;
   }
-  // The kind of a forward call, which counts the step as linearised where it is kept.
+  // The kind of a forward call; marks the step as linearised if it is kept.
   WorkKind ForwardKind(const StepInterval& interval);
   void Add(WorkKind kind, double seconds, std::int64_t pieces);
-  // True the first time that a forward step is asked for in this solve.
+  // True on the first call for this forward step in the current solve.
   bool Linearises(const StepInterval& interval);
 
   std::shared_ptr<TensorStep> step_;
   std::function<double()> clock_;
-  TimedTape* tape_ = nullptr;  // of the solve under way; null: none is recorded
+  TimedTape* tape_ = nullptr;  // of the current solve; null: not recorded
   WorkCounts counts_;
   WorkSeconds seconds_;                    // without the mixed calls
   WorkCounts plain_;                       // evaluations in seconds_

@@ -38,7 +38,7 @@ void TreeSum::Compute(const Term& term, at::Tensor& sum) {
   if (communicator_.size() > 1) comm::Broadcast(communicator_, sum, owners_[PositionOf(0)]);
 }
 
-// On the rank that owns the node's first leaf `out` becomes the node's sum; other ranks only take part.
+// On the rank that owns the node's first leaf, `out` becomes the node's sum; other ranks only contribute to it.
 void TreeSum::Node(int height, std::int64_t index, int depth, const Term& term, at::Tensor& out) {
   const std::int64_t first = index << height;
   const std::int64_t last = std::min(first + (std::int64_t{1} << height), bounds_.back()) - 1;

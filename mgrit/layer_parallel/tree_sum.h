@@ -1,8 +1,8 @@
-// A sum over a sequence of terms that is the same bits however the terms are spread over ranks.
+// A sum over a sequence of terms that is bitwise independent of how the terms are distributed over ranks.
 //
 // The terms 0 ... n - 1 are the leaves of one fixed binary tree: a node of height h covers the leaves
-// [k 2^h, (k + 1) 2^h), and adds its left half and its right half. Each rank adds the nodes that it owns
-// whole; the rest of the tree is added by point-to-point messages, and the sum is broadcast.
+// [k 2^h, (k + 1) 2^h) and adds its left and right half. Each rank adds the nodes all of whose leaves it owns; the
+// rest of the tree is added by point-to-point messages, and the sum is broadcast.
 #ifndef PLAIT_MGRIT_LAYER_PARALLEL_TREE_SUM_H_
 #define PLAIT_MGRIT_LAYER_PARALLEL_TREE_SUM_H_
 
@@ -24,8 +24,7 @@ class TreeSum {
   // `owners[p]` is the rank, bounds[p] ... bounds[p + 1] - 1 the leaves, of position p.
   TreeSum(std::vector<std::int64_t> bounds, std::vector<int> owners, comm::Communicator communicator);
 
-  // Collective. Leaves the sum over all leaves in `sum` (contiguous, the same shape on all ranks) on every
-  // rank.
+  // Collective. Writes the sum over all leaves into `sum` on every rank; contiguous, of the same shape everywhere.
   void Compute(const Term& term, at::Tensor& sum);
 
  private:

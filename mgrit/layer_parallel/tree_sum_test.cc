@@ -1,4 +1,4 @@
-// The tree's sum against the same tree, added by a recursion on one process.
+// The distributed sum against the same tree, added recursively in one process.
 #include "mgrit/layer_parallel/tree_sum.h"
 
 #include <ATen/ops/empty.h>

@@ -1,5 +1,5 @@
-// What a rank's time in the steps of a network goes into: the kinds of work that LayerParallel counts and times, and that
-// the model of scaling (mgrit/scaling) predicts with.
+// The kinds of work of a rank in the steps of a network, as LayerParallel counts and times them; also the inputs of the
+// scaling model (mgrit/scaling).
 #ifndef PLAIT_MGRIT_LAYER_PARALLEL_WORK_TIMES_H_
 #define PLAIT_MGRIT_LAYER_PARALLEL_WORK_TIMES_H_
 
@@ -37,13 +37,13 @@ struct PerWorkKind {
 using WorkCounts = PerWorkKind<std::int64_t>;
 using WorkSeconds = PerWorkKind<double>;
 
-// Of one rank, by LayerParallel::set_work_clock.
+// Work of one rank. Seconds are those of the clock LayerParallel::set_work_clock.
 struct WorkTimes {
   WorkCounts counts;
-  // A linearisation happens inside the adjoint step that first needs it; such calls are divided by what the adjoint
-  // steps of their kind cost on average without one.
+  // A linearisation may happen inside the adjoint step that first needs it; the time of such a call is split, using the
+  // mean time of adjoint steps of its kind without one.
   WorkSeconds seconds;
-  // Of Phi and its adjoint on level 0 and on all levels; a linearisation is not counted again.
+  // Evaluations of Phi and its adjoint on level 0, and on all levels; linearisations are not counted.
   std::int64_t fine_evaluations() const {
     return counts[WorkKind::kFineStep] + counts[WorkKind::kKeptFineStep] + counts[WorkKind::kFineAdjoint] +
            counts[WorkKind::kKeptFineAdjoint];
@@ -51,7 +51,7 @@ struct WorkTimes {
   std::int64_t evaluations() const {
     return fine_evaluations() + counts[WorkKind::kCoarseStep] + counts[WorkKind::kCoarseAdjoint];
   }
-  // Of what came behind `before`.
+  // The difference from an earlier snapshot.
   WorkTimes Since(const WorkTimes& before) const {
     WorkTimes since = *this;
     for (std::size_t kind = 0; kind < kWorkKinds; ++kind) {

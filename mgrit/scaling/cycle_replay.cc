@@ -19,7 +19,7 @@ CycleReplay::CycleReplay(const Options& options, Grid grid, int rank, CycleObser
 void CycleReplay::Solve(Propagation propagation) {
   ShareInitialState();
   if (propagation == Propagation::kSerial || levels() == 1) SerialSweep();
-  // All agree on whether the end is finite.
+  // Whether the final state is finite.
   if (propagation == Propagation::kSerial) observer_.all_reduce(1);
   if (propagation == Propagation::kSerial || levels() == 1) return;
   for (int iteration = 0; iteration < options_.max_iterations; ++iteration) Iterate(iteration);

@@ -1,5 +1,5 @@
-// One solve of Solver on one rank without states: who is stepped, sent and received, in the solver's
-// order. Private to work_trace and memory_model.
+// Replays one solve of Solver on one rank without states: its steps, sends and receives, in the solver's order. Private
+// to work_trace and memory_model.
 #ifndef PLAIT_MGRIT_SCALING_CYCLE_REPLAY_H_
 #define PLAIT_MGRIT_SCALING_CYCLE_REPLAY_H_
 
@@ -18,7 +18,8 @@ struct CycleObserver {
   std::function<void(int level, int rank)> send;
   std::function<void(int level, int rank)> receive;
   std::function<void(std::int64_t values)> all_reduce;
-  // The equations of `level` are formed; `known`: with those before still needed (Hierarchy::Level::g_before). May be empty.
+  // The equations of `level` are formed; `known`: the previous ones are still needed (Hierarchy::Level::g_before). May
+  // be empty.
   std::function<void(int level, bool known)> restrict = {};
 };
 
@@ -29,7 +30,7 @@ class CycleReplay {
   void Solve(Propagation propagation);
 
  private:
-  // The marks of mgrit/level.h that decide what is computed.
+  // The flags of mgrit/level.h that decide what is computed.
   struct Level {
     GridLevel grid;
     bool unchanged_above = false;

@@ -10,10 +10,10 @@
 namespace plait::mgrit::scaling {
 namespace {
 
-// Of a level: whether its right-hand sides are there, and those of the visit before.
+// Of a level: whether it has right-hand sides, and also those of the previous visit.
 struct RightHandSides {
   bool present = false, before = false;
-  // As Hierarchy::Restrict, which swaps them where those before are still needed.
+  // As Hierarchy::Restrict, which swaps them if the previous ones are still needed.
   void Form(bool known) {
     if (known) std::swap(present, before);
     present = true;

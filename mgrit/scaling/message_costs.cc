@@ -24,7 +24,7 @@ double MedianOf(std::vector<double> samples) {
   return *middle;
 }
 
-// While rank 0 works alone, the others sleep: a rank that polls for a message may slow its neighbour.
+// While rank 0 works alone, the others sleep, because polling for messages could slow it down.
 double Contention(const comm::Communicator& communicator, const std::function<void()>& work) {
   constexpr double kSeconds = 1;
   std::vector<double> alone, together;
@@ -50,7 +50,7 @@ void ComputeFor(double seconds) {
   }
 }
 
-// One rank works at a time: what a round takes beyond the work, for each rank.
+// One rank works at a time: the time of a round beyond the work, per rank.
 double HandOver(const comm::Communicator& communicator, std::int64_t state_bytes) {
   constexpr double kWorkSeconds = 2e-3;
   constexpr int kRounds = 10;

@@ -63,8 +63,8 @@ bool RankClocks::Advance(int index) {
   return Begin(index, events[rank.next]);
 }
 
-// An event that cannot begin or end yet blocks its rank; one that takes time leaves the rank computing or
-// asleep, and is behind it then.
+// An event that cannot begin or end yet blocks its rank. One that takes time leaves the rank computing or sleeping;
+// `next` is then the event after it.
 bool RankClocks::Begin(int index, const Event& event) {
   Rank& rank = ranks_[index];
   rank.state = State::kBlocked;

@@ -1,4 +1,4 @@
-// Plays the events of all ranks against clocks. Private to scaling_model.
+// Simulates the events of all ranks in time. Private to scaling_model.
 #ifndef PLAIT_MGRIT_SCALING_RANK_CLOCKS_H_
 #define PLAIT_MGRIT_SCALING_RANK_CLOCKS_H_
 
@@ -23,7 +23,7 @@ class RankClocks {
   RankClocks(const std::vector<RankTrace>& traces, WorkTime work_time, Bytes bytes, double latency_seconds,
              double byte_seconds, const Machine& machine);
 
-  // Seconds until the last rank is done. Ends the program if the ranks wait for each other in a circle.
+  // Returns the seconds until the last rank is done. The program ends if the ranks deadlock.
   double Run();
 
  private:
@@ -52,14 +52,14 @@ class RankClocks {
   };
   using Key = std::tuple<int, int, int>;  // from, to, tag
 
-  // Goes on with a rank until time has to pass; true if anything happened.
+  // Advances a rank until time has to pass; returns whether anything happened.
   bool Advance(int rank);
   bool Begin(int rank, const Event& event);
   bool SendsAreReceived(int rank, const Event* only);
   bool BeginCollective(int rank, const Event& event);
   void Compute(Rank& rank, double seconds);
   void Sleep(Rank& rank, double until);
-  // Of a rank that waited.
+  // Additional delay of a rank that waited.
   double HandOver() const;
   void PassTime();
 

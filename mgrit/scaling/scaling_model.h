@@ -1,13 +1,12 @@
-// A model of scaling: what a step, a message and the rest cost on one rank -> seconds per batch on P ranks.
+// Scaling model: predicts the seconds per batch on P ranks from the costs of steps and messages.
 //
 //   Costs costs = ...;                          // measured: LayerParallel::work_times, message_costs.h
 //   double seconds = PredictBatch({.solver = options, .steps = 1024, .ranks = 64}, costs, {.cores = 64});
 //
-// For networks of any blocks (BatchShape). The work of every rank (work_trace.h) is played through against clocks: a rank
-// computes, sends without waiting but for its previous message of the same tag, waits for what it receives, and takes
-// part in collectives, whose trees cost ceil(log2 ranks) messages. Ranks that compute at the same time share the cores.
-// So relaxation runs in parallel, the coarsest level's chain from rank to rank does not, and both follow from the trace
-// instead of from a formula. Local.
+// For networks of any blocks (BatchShape). Simulates the events of every rank (work_trace.h) in time: a rank computes;
+// sends, waiting only for its previous message with the same receiver and tag; waits for what it receives; and takes
+// part in collectives, which cost ceil(log2 ranks) messages. Ranks that compute at the same time share the cores. That
+// relaxation runs in parallel while the coarsest level is a chain from rank to rank thus follows from the trace. Local.
 #ifndef PLAIT_MGRIT_SCALING_SCALING_MODEL_H_
 #define PLAIT_MGRIT_SCALING_SCALING_MODEL_H_
 
@@ -18,14 +17,14 @@
 
 namespace plait::mgrit::scaling {
 
-// Seconds on one rank that has a core for itself.
+// Seconds on one rank with a core of its own.
 struct Costs {
-  WorkSeconds work;    // of one piece; kinds that were not measured as MeasuredOrLike says
-  double input = 0;    // per step of level 0, on every rank: of what a network's inputs need
-  double head = 0;     // per batch, on every rank
-  double solver = 0;   // besides Phi, per evaluation
-  double sum = 0;      // besides the gradients themselves, per step of level 0
-  double latency = 0;  // of a message
+  WorkSeconds work;    // per evaluation, kGradient per step; kinds not measured: see MeasuredOrLike
+  double input = 0;    // input layers, on every rank: per step of level 0
+  double head = 0;     // prologue and head, on every rank: per batch
+  double solver = 0;   // solver overhead per evaluation
+  double sum = 0;      // summation of gradients, per step of level 0
+  double latency = 0;  // per message
   double byte = 0;     // per byte of a message
   double state_bytes = 0;
   double gradient_bytes = 0;
@@ -33,15 +32,15 @@ struct Costs {
 
 struct Machine {
   int cores = 1;
-  double contention = 1;  // how much slower a core is when others compute too
-  // Where ranks share cores: from the message that a sleeping rank waits for to its next work.
+  double contention = 1;  // factor by which a core is slower while others compute
+  // With more ranks than cores: seconds from the arrival of a message to the work of the rank that slept for it.
   double hand_over = 0;
 };
 
-// Kinds without a time of their own get that of the nearest kind that has one.
+// Fills kinds without a time with that of the most similar kind; not kGradient. PredictBatch does not call it.
 WorkSeconds MeasuredOrLike(WorkSeconds seconds);
 
-// From the barrier before a batch to the end of its gradients on the slowest rank.
+// Seconds from a barrier before the batch to the end of its gradients on the slowest rank.
 double PredictBatch(const BatchShape& shape, const Costs& costs, const Machine& machine);
 
 }  // namespace plait::mgrit::scaling

@@ -1,4 +1,4 @@
-// The clocks against times that can be told by hand. Costs are made up; nothing is timed.
+// Simulated times against times computed by hand. Costs are invented; nothing is measured.
 #include "mgrit/scaling/scaling_model.h"
 
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 namespace plait::mgrit::scaling {
 namespace {
 
-// Appends to a rank's events; equal work in a row is one event.
+// Appends to a rank's events; consecutive work of the same kind is merged.
 class Recorder {
  public:
   explicit Recorder(RankTrace& trace) : trace_(trace) {}
@@ -38,7 +38,7 @@ class Recorder {
   RankTrace& trace_;
 };
 
-// What a rank does in a batch; collectives are events of all ranks.
+// Traces one rank through a batch. All ranks record collectives.
 class RankBatch {
  public:
   RankBatch(const BatchShape& shape, const Partition& partition, int rank, RankTrace& trace)
@@ -73,7 +73,7 @@ class RankBatch {
     if (shape_.linearises_ahead) LineariseAhead();
   }
 
-  // The own steps that the final sweep did not take: those to C-points.
+  // The own steps that the final sweep did not take, i.e. those to C-points.
   void LineariseAhead() {
     const int position = partition_.PositionOf(rank_);
     for (std::int64_t step = partition_.first_step(position); step < partition_.last_step(position); ++step) {
@@ -178,7 +178,7 @@ class RankBatch {
   int rank_;
   Recorder recorder_;
   TimeGrid time_;
-  // Level and first item of the forward steps whose activations are at hand, as GruStep keeps them.
+  // Level and first fine step of the forward steps whose activations are kept.
   std::set<std::pair<int, std::int64_t>> linearised_;
   std::int64_t interval_ = 1;
   std::int64_t leaves_ = 1;

@@ -1,12 +1,12 @@
-// What every rank does in one recorded pass of LayerParallel and its backward, in its order: the solver's cycle, replayed
-// without states.
+// The events of every rank in one recorded pass of LayerParallel and its backward, in order: the solver's cycles,
+// replayed without states.
 //
 //   BatchShape shape = {.solver = MakeLayerParallelOptions(2, 4, 2, 1), .steps = 128, .ranks = 4};
 //   std::vector<RankTrace> traces = TraceBatch(shape);       // by rank
 //
-// Replays mgrit/hierarchy.h and mgrit/layer_parallel (two solves, gradients and their tree sum); the test beside it
-// compares steps, kinds of work and messages with those of real solves. Fixed iteration counts only: no tolerance is
-// looked at, no solve diverges. Local.
+// Replays mgrit/hierarchy.h and mgrit/layer_parallel: two solves, gradients and their tree sum. work_trace_test
+// compares steps, kinds of work and messages with those of real solves. Assumes max_iterations iterations: tolerances
+// and divergence are ignored, as are Options::coarse_window, delta_rank and periodic. Local.
 #ifndef PLAIT_MGRIT_SCALING_WORK_TRACE_H_
 #define PLAIT_MGRIT_SCALING_WORK_TRACE_H_
 
@@ -26,9 +26,9 @@ struct Event {
   enum class Type { kWork, kSend, kReceive, kFinishSends, kCollective };
   Type type = Type::kWork;
   WorkKind work = WorkKind::kFineStep;  // kWork
-  std::int64_t count = 1;               // kWork; kCollective: values of a kNorms
+  std::int64_t count = 1;               // kWork: evaluations; kCollective: number of norms of a kNorms
   int peer = 0;                         // kSend, kReceive
-  int tag = 0;                          // kSend, kReceive: the messages of a pair and tag keep their order
+  int tag = 0;                          // kSend, kReceive: messages of one pair and tag are ordered
   Payload payload = Payload::kNothing;
 };
 
@@ -46,15 +46,15 @@ struct BatchShape {
   std::int64_t steps = 128;
   int ranks = 1;
   Propagation propagation = Propagation::kParallel;
-  // Those of the network's TensorStep. No function: 1 for every step.
+  // TensorStep::Evaluations and LinearisesAhead of the network's step. Empty: 1 evaluation for every step.
   std::function<std::int64_t(const StepInterval& interval)> evaluations = {};
   bool linearises_ahead = false;
-  // Whether parameters are shared by all steps, so that gradients are summed over ranks.
+  // Whether all steps share parameters, so that gradients are summed over ranks.
   bool shares_parameters = true;
   bool wants_input_gradient = false;
 };
 
-// The solver fits the steps (LayerParallel::Check).
+// Returns the traces by rank. `shape.solver` must fit the steps (LayerParallel::Check).
 std::vector<RankTrace> TraceBatch(const BatchShape& shape);
 
 }  // namespace plait::mgrit::scaling

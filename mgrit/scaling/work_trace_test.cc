@@ -49,7 +49,7 @@ std::vector<LayerParallelOptions> Solvers() {
   return solvers;
 }
 
-// Two batches, so that what one leaves behind would show in the next.
+// Two batches, so that state left over from the first would show in the second.
 void RunTwo(LayerParallel& net, const BatchShape& shape) {
   net.set_propagation(shape.propagation);
   for (int batch = 0; batch < 2; ++batch) {
@@ -147,7 +147,7 @@ TEST(WorkTrace, CallsAreThoseOfTheCommunicator) {
       }
       EXPECT_EQ(2 * sends, sent);
       EXPECT_EQ(2 * receives, received);
-      // Those of one rank move nothing, and are no part of the trace.
+      // Collectives on one rank send nothing and are not part of the trace.
       EXPECT_EQ(2 * collectives, world.size() > 1 ? others : 0);
     }
   }

@@ -1,4 +1,4 @@
-// What the checks of mgrit/testing/problem_conformance.h need to know about a problem.
+// The inputs of the checks of mgrit/testing/problem_conformance.h.
 #ifndef PLAIT_MGRIT_TESTING_CONFORMANCE_INPUT_H_
 #define PLAIT_MGRIT_TESTING_CONFORMANCE_INPUT_H_
 
@@ -16,6 +16,7 @@ enum class AdjointCheck {
   kAffine              // Phi(u) = A u + b, so J v = Phi(u + v) - Phi(u), to rounding
 };
 
+// `time` and `random_state` are required.
 template <typename S>
 struct ConformanceInput {
   TimeGrid time = {};

@@ -1,5 +1,4 @@
-// Linear problems whose fine and coarse steps are chosen independently, so that theory can be checked on
-// them.
+// Linear problems with independent fine and coarse steps, to check convergence theory.
 #ifndef PLAIT_MGRIT_TESTING_LINEAR_PROBLEMS_H_
 #define PLAIT_MGRIT_TESTING_LINEAR_PROBLEMS_H_
 
@@ -29,8 +28,8 @@ class ScalarMode : public Problem<double> {
   std::vector<double> guess_;
 };
 
-// u_{i+1} = A_i u_i + b_i with random A_i of norm at most `growth` and random b_i; a coarse step uses A and b
-// of its first fine step, which has little to do with the fine steps that it stands for.
+// u_{i+1} = A_i u_i + b_i with random A_i of norm at most `growth` and random b_i. A coarse step uses A and b of its
+// first fine step, and so is a poor approximation of the fine steps that it replaces.
 class RandomLinearSystem : public Problem<std::vector<double>> {
  public:
   using Vector = std::vector<double>;
@@ -64,7 +63,7 @@ class RandomLinearSystem : public Problem<std::vector<double>> {
     return base::RandomStream(
         base::DeriveSeed(seed_, "step", static_cast<std::uint64_t>(interval.fine_start)));
   }
-  // The sum of a row's magnitudes, and of a column's, is at most `growth`.
+  // The absolute row and column sums are at most `growth`.
   double Entry(base::RandomStream& random) const {
     return growth_ / static_cast<double>(dimension_) * (2 * random.Uniform() - 1);
   }

@@ -9,8 +9,9 @@
 //     EXPECT_THAT(mgrit::testing::Violations(problem, input), testing::IsEmpty());
 //   }
 //
-// Each violation is one line that says which promise of mgrit/problem.h or mgrit/state.h is broken, and how.
-// Local.
+// Each violation is one line that names the requirement of mgrit/problem.h or mgrit/state.h and how it is violated.
+// Checked: Copy, Combine, NormSquared, Pack and Unpack; Step and StepMany; StepAdjoint, if asked for; Restrict,
+// Interpolate and their adjoints, if the problem coarsens space. Local.
 #ifndef PLAIT_MGRIT_TESTING_PROBLEM_CONFORMANCE_H_
 #define PLAIT_MGRIT_TESTING_PROBLEM_CONFORMANCE_H_
 
@@ -23,7 +24,7 @@
 
 namespace plait::mgrit::testing {
 
-// Empty if the problem keeps all promises.
+// Empty if no check fails.
 template <typename S>
 std::vector<std::string> Violations(Problem<S>& problem, const ConformanceInput<S>& input) {
   return ProblemConformance<S>(problem, input).Run();

@@ -1,5 +1,5 @@
-// What a problem promises, checked one promise after another, level by level. Private to
-// mgrit/testing/problem_conformance.h, which includes it.
+// Checks the requirements on a problem one by one, level by level. Private to mgrit/testing/problem_conformance.h,
+// which includes it.
 #ifndef PLAIT_MGRIT_TESTING_PROBLEM_CONFORMANCE_CHECKS_H_
 #define PLAIT_MGRIT_TESTING_PROBLEM_CONFORMANCE_CHECKS_H_
 
@@ -45,7 +45,7 @@ class ProblemConformance {
 
   S Random(std::uint64_t seed) const { return input_.random_state(level_, seed); }
   static double Norm(const S& x) { return std::sqrt(Operations::NormSquared(x)); }
-  // a x + b y, through Copy and Combine alone.
+  // a x + b y, by Copy and Combine.
   S Combined(double a, const S& x, double b, const S& y) { return Combined(a, x, b, y, level_); }
   S Combined(double a, const S& x, double b, const S& y, int level) {
     S sum = problem_.Make(level);
@@ -168,7 +168,7 @@ class ProblemConformance {
     S jtw = Random(98);
     problem_.StepAdjoint(Interval(1), u, w, jtw);
     const double scale = Norm(jv) * Norm(w) + Norm(v) * Norm(jtw) + Norm(w) * (Norm(u) + Norm(v));
-    // Central differences with h = eps^(1/3) are right to eps^(2/3).
+    // Central differences with h = eps^(1/3) have errors of eps^(2/3).
     const double precision = affine ? input_.epsilon : h * h;
     ExpectNear(Dot(v, jtw), Dot(jv, w), input_.conditioning * precision * scale,
                "StepAdjoint: <v, J^T w> against <J v, w>");

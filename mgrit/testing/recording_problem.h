@@ -1,4 +1,4 @@
-// A problem that notes every evaluation of its step.
+// A problem that records every evaluation of its step.
 #ifndef PLAIT_MGRIT_TESTING_RECORDING_PROBLEM_H_
 #define PLAIT_MGRIT_TESTING_RECORDING_PROBLEM_H_
 

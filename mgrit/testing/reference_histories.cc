@@ -31,8 +31,8 @@ Factory Lorenz(const LorenzProblem::Parameters& parameters) {
   return [parameters] { return std::make_unique<LorenzProblem>(parameters); };
 }
 
-// The random guess of XBraid's example 2: for each C-point from the left (every second point here), nx
-// numbers of the C standard's example generator, kept in 64 bits.
+// The random guess of XBraid's example 2: for each C-point from the left (every second point here), nx numbers of the
+// example generator in the C standard, with 64 bits of state.
 class HeatWithBraidRand : public HeatProblem {
  public:
   explicit HeatWithBraidRand(const Parameters& parameters) : HeatProblem(parameters) {}
@@ -164,7 +164,7 @@ void AddDahlquist(std::vector<ReferenceHistory>& all) {
                   2.3520941379312912e-08, 2.7523930096927760e-11, 2.1893643085035374e-14}});
 }
 
-// The grid of XBraid's ex-01-expanded -tg 2: half steps of 1/4, then of 3/4, added up.
+// The grid of XBraid's ex-01-expanded -tg 2: the first half of the steps have size 1/4, the others 3/4.
 TimeGrid HalfQuarters(std::int64_t steps) {
   std::vector<double> points = {0.0};
   for (std::int64_t i = 0; i < steps; ++i) points.push_back(points.back() + (i < steps / 2 ? 0.25 : 0.75));

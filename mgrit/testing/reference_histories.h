@@ -1,10 +1,9 @@
-// Published behaviour of other MGRIT codes: residual norms per iteration that XBraid 3.x
-// (github.com/XBraid/xbraid) and PyMGRIT 1.0.6 (pypi.org/project/pymgrit) printed for the problems of
-// mgrit/examples. They were run on their public interfaces with these problems written as their users would
-// write them, on one rank, in float64.
+// Reference results of other MGRIT codes: residual norms per iteration that XBraid 3.x (github.com/XBraid/xbraid) and
+// PyMGRIT 1.0.6 printed for the problems of mgrit/examples, written against their public interfaces; on one rank, in
+// float64.
 //
-// XBraid's options correspond to ours so: max_levels, cfactor, nrelax = cf_sweeps, skip = skip_downcycle, fmg
-// with nfmg = -1, CRelaxWt = c_weights. Where a code gives no norm, the entry is NaN.
+// XBraid's options correspond to ours as follows: nrelax = cf_sweeps, skip = skip_downcycle, fmg with nfmg = -1,
+// CRelaxWt = c_weights; max_levels and cfactor have the same names. Where a code gives no norm, the entry is NaN.
 #ifndef PLAIT_MGRIT_TESTING_REFERENCE_HISTORIES_H_
 #define PLAIT_MGRIT_TESTING_REFERENCE_HISTORIES_H_
 
@@ -28,7 +27,7 @@ struct ReferenceHistory {
   std::vector<double> residual_norms;
 };
 
-// How GoogleTest shows one.
+// Printer for GoogleTest.
 void PrintTo(const ReferenceHistory& history, std::ostream* stream);
 
 std::vector<ReferenceHistory> XBraidHistories();

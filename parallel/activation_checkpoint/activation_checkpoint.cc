@@ -18,7 +18,7 @@ namespace {
 using models::BlockState;
 using torch::autograd::variable_list;
 
-// States of the generators that a block on `device` may draw from.
+// The states of the random generators that a block on `device` may use.
 class GeneratorStates {
  public:
   explicit GeneratorStates(const at::Device& device) : devices_({at::Device(at::kCPU)}) {
@@ -78,7 +78,7 @@ class BlockBackward final : public torch::autograd::Node {
       outputs.push_back(all[i]);
       given.push_back(gradients[i]);
     }
-    // Parameters get theirs here; the engine may be entered again from within.
+    // Accumulates the gradients of parameters; autograd's engine is reentrant.
     if (!outputs.empty()) torch::autograd::backward(outputs, given);
     variable_list results;
     for (const at::Tensor& input : inputs) results.push_back(input.grad());
@@ -113,7 +113,7 @@ BlockState CheckpointActivations(const RepeatableForward& forward, const BlockSt
   variable_list outputs;
   {
     const at::NoGradGuard not_recorded;
-    // Detached: a block may give its input, or a view that autograd would take for one that it did not see.
+    // Detached: a block may return its input, or a view whose base autograd did not record.
     for (const at::Tensor& output : TensorsOf(forward(input, /*final=*/true))) {
       outputs.push_back(output.detach());
     }

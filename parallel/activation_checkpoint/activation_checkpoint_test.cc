@@ -1,4 +1,4 @@
-// Checkpointed blocks against the plain pass of the same blocks, bit by bit.
+// Checkpointed blocks against the plain pass of the same blocks, bitwise.
 #include "parallel/activation_checkpoint/activation_checkpoint.h"
 
 #include <ATen/Context.h>
@@ -32,7 +32,7 @@ StorageWatch Watch(const at::Tensor& tensor) {
       c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(tensor.storage().unsafeGetStorageImpl()));
 }
 
-// Linear, gelu, dropout: several times over.
+// Several blocks of linear, gelu and dropout.
 struct Network {
   explicit Network(bool checkpointed, double dropout = 0.4) : checkpointed(checkpointed), dropout(dropout) {
     torch::manual_seed(7);
@@ -134,7 +134,7 @@ TEST(CheckpointActivations, ActivationsAreGoneBetweenForwardAndBackward) {
   }
 }
 
-// Else a block's activations would all be there at once, if only until it returns.
+// Otherwise all activations of a block would be in memory until it returns.
 TEST(CheckpointActivations, RecordsTheSecondTimeAlone) {
   std::vector<bool> recorded;
   const at::Tensor weight = at::randn({kWidth}, at::kDouble).requires_grad_(true);
@@ -207,7 +207,7 @@ TEST(CheckpointActivations, HooksOfParametersAreCalledOnce) {
   EXPECT_EQ(calls, 2 * kBlocks);
 }
 
-// As a sharding engine does: the memory of parameters is dropped behind forward and back before backward.
+// As with a sharding engine: the memory of parameters is freed after forward and restored before backward.
 TEST(CheckpointActivations, MemoryOfParametersMayComeAndGo) {
   Network plain(false), checkpointed(true);
   const Pass expected = RunPass(plain, false);
@@ -281,7 +281,7 @@ TEST(CheckpointPolicy, RefusesWhatItCannotRead) {
   }
 }
 
-// A block of the network as a models::Block that notes how it is called.
+// A block of the network as a models::Block that records its calls.
 struct NetworkBlock final : models::Block {
   NetworkBlock(Network* n, int b) : network(n), block(b) {}
   models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override {

@@ -12,7 +12,7 @@
 namespace plait::parallel {
 namespace {
 
-// Whether `name` fits `pattern`, in which a * stands for any characters.
+// Whether `name` matches `pattern`, in which * matches any characters.
 bool Fits(absl::string_view pattern, absl::string_view name) {
   const std::vector<absl::string_view> parts = absl::StrSplit(pattern, '*');
   if (parts.size() == 1) return pattern == name;

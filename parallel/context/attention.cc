@@ -28,7 +28,7 @@ at::Tensor Exchanged(const comm::Communicator& comm, const at::Tensor& parts) {
   return out;
 }
 
-// Part r of dimension 0 goes to rank r. Its own transpose.
+// Sends part r of dimension 0 to rank r. The transpose is the same operation.
 struct AllToAllFunction : torch::autograd::Function<AllToAllFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& parts,
                             const comm::Communicator& comm) {
@@ -47,14 +47,14 @@ at::Tensor ToHeads(const ContextAxis& axis, const at::Tensor& x) {
   return AllToAllFunction::apply(parts, axis.comm()).movedim(0, 2).flatten(2, 3);
 }
 
-// And back.
+// The inverse of ToHeads.
 at::Tensor ToTokens(const ContextAxis& axis, const at::Tensor& x) {
   const std::int64_t n = axis.size();
   const at::Tensor parts = x.unflatten(2, {n, -1}).movedim(2, 0);
   return AllToAllFunction::apply(parts, axis.comm()).movedim(0, 1).flatten(1, 2);
 }
 
-// Of whole sequences, by the operators of a part, which is all.
+// Attention over whole sequences with dropout, as a single part.
 struct DroppingFunction : torch::autograd::Function<DroppingFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& query, const at::Tensor& keys,
                             const at::Tensor& values, const AttentionOptions& options) {
@@ -89,10 +89,10 @@ struct DroppingFunction : torch::autograd::Function<DroppingFunction> {
   }
 };
 
-// LibTorch's operator on whole sequences, of which `options.length` tokens are keys.
+// Attention over whole sequences, of which the first `options.length` tokens are keys.
 at::Tensor WholeAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                           const AttentionOptions& options) {
-  // Under a causal mask no token looks at padding, which is behind all of them.
+  // Under a causal mask no token attends to padding, which comes after all of them.
   const std::int64_t heads = query.size(1), length = options.causal ? key.size(2) : options.length;
   const auto keys_of = [&](const at::Tensor& x) { return PerQueryHead(x.narrow(2, 0, length), heads); };
   const at::Tensor keys = keys_of(key), values = keys_of(value);

@@ -1,4 +1,4 @@
-// Split sequences against whole ones: softmax of the scores, written out in float64 on one rank.
+// Attention over split sequences against a float64 reference over whole sequences.
 #include "parallel/context/attention.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -38,7 +38,7 @@ struct Tensors {
 constexpr std::uint64_t kMaskSeed = 6;
 constexpr std::int64_t kFirstSample = 3;
 
-// Of `length` tokens, with the mask of the whole tensor of probabilities.
+// The reference for `length` tokens, with the dropout mask of the whole tensor of probabilities.
 at::Tensor Reference(const Tensors& in, bool causal, double dropped = 0) {
   const std::int64_t group = in.query.size(1) / in.key.size(1), length = in.query.size(2);
   const at::Tensor keys = in.key.repeat_interleave(group, 1), values = in.value.repeat_interleave(group, 1);
@@ -75,7 +75,7 @@ void ExpectWholeAttention(const Setting& s) {
   SCOPED_TRACE(TextOf(s));
   const ContextAxis axis(World(), s.kind);
   const std::int64_t padded = axis.PaddedLength(s.length);
-  // Padding is not zero: nothing may look at it.
+  // Padding is not zero, to detect if anything attends to it.
   const Tensors all = {Random({kBatch, s.heads, padded, kWidth}, 1),
                        Random({kBatch, s.kv_heads, padded, kWidth}, 2),
                        Random({kBatch, s.kv_heads, padded, kWidth}, 3)};
@@ -93,7 +93,7 @@ void ExpectWholeAttention(const Setting& s) {
     options.dropout = {.mask = {s.dropped, kMaskSeed}, .first_sample = kFirstSample, .whole_heads = s.heads};
   }
   const at::Tensor out = Attention(axis, local.query, local.key, local.value, options);
-  // The caller ignores what comes out of padding.
+  // Results at padded positions are ignored by the caller.
   const at::Tensor weights = part(gradient) * positions.lt(s.length).view({1, 1, -1, 1});
   out.backward(weights);
   const at::Tensor kept = positions.index_select(0, mine);
@@ -121,7 +121,7 @@ TEST(Attention, IsThatOfWholeSequences) {
   }
 }
 
-// Large scores: parts whose maxima differ by hundreds are merged without overflow.
+// With large scores, parts whose maxima differ by hundreds are merged without overflow.
 TEST(Attention, MergesPartsOfAnyMagnitude) {
   const ContextAxis axis(World(), ContextKind::kRing);
   const std::int64_t length = 4 * World().size();

@@ -13,12 +13,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// (batch, heads, seq, width) that lies in memory as (batch, seq, heads, width), as the kernel writes gradients.
+// (batch, heads, seq, width) with the memory layout (batch, seq, heads, width), as the kernel's gradients have it.
 at::Tensor GradientLike(const at::Tensor& x) {
   return at::empty({x.size(0), x.size(2), x.size(1), x.size(3)}, x.options()).transpose(1, 2);
 }
 
-// The tensors that the kernel makes and keeps, without numbers.
+// Allocates the tensors that the kernel returns and saves, without values.
 struct SizesOfFusedAttention : torch::autograd::Function<SizesOfFusedAttention> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& query, const at::Tensor& key,
                             const at::Tensor& value) {

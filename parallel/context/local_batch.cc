@@ -23,7 +23,7 @@ models::Batch LocalBatch(const ContextAxis& axis, const models::Batch& batch, st
   const std::int64_t length = tokens ? batch.inputs.size(1) : sequence, padded = axis.PaddedLength(length);
   models::Batch local = batch;
   const at::Tensor positions = axis.Positions(padded);
-  // Padding has no place of its own in a model's tables.
+  // Clamped: tables of positional embeddings may end at `length`.
   local.sequence = {.positions = positions.clamp_max(length - 1), .length = length, .axis = &axis};
   if (!tokens) return local;
   local.inputs = Part(batch.inputs, padded, 0, positions);

@@ -3,10 +3,10 @@
 //   const models::Batch mine = LocalBatch(axis, batch);      // the axis outlives its use
 //   models::LossSum loss = models::RunModel(model, mine);    // of this rank's tokens
 //
-// Inputs and targets are (batch, seq) of tokens. Or inputs are what a model makes `sequence` tokens of, images say:
-// these and their targets stay whole, and the model embeds the tokens of Batch::sequence. What a model does with
-// tokens one by one needs no more; attention and positions follow Batch::sequence. Every parameter is used by all
-// ranks, each for its tokens: gradients are summed along the axis (data_mesh.h).
+// Inputs and targets are (batch, seq) of tokens. Alternatively the model turns inputs, such as images, into `sequence`
+// tokens: inputs and targets are then not split, and the model embeds the tokens of Batch::sequence. Layers that act on
+// single tokens need no change; attention and positional embeddings use Batch::sequence. Every rank uses all
+// parameters for its own tokens, so gradients are summed along the axis (data_mesh.h).
 #ifndef PLAIT_PARALLEL_CONTEXT_LOCAL_BATCH_H_
 #define PLAIT_PARALLEL_CONTEXT_LOCAL_BATCH_H_
 
@@ -15,8 +15,8 @@
 
 namespace plait::context_parallel {
 
-// Local. Sequences that the axis cannot split evenly are padded with token 0, whose targets are ignored. With one
-// rank the batch itself. `sequence`: 0 where inputs are tokens.
+// Local. Sequences that cannot be split evenly are padded with token 0 and target -1 (ignored). Returns `batch` itself
+// on one rank. `sequence`: 0 if inputs are tokens.
 models::Batch LocalBatch(const ContextAxis& axis, const models::Batch& batch, std::int64_t sequence = 0);
 
 }  // namespace plait::context_parallel

@@ -54,7 +54,7 @@ class Shift {
   comm::TensorWork send_, receive_;
 };
 
-// The positions of `rank`, where every rank has as many.
+// The positions of the tokens of `rank`, if every rank has `local` of them.
 at::Tensor PositionsOf(const Ring& ring, int rank, std::int64_t local, at::Device device) {
   const std::int64_t chunk = local / 2, last = 2 * ring.axis.size() - 1 - rank;
   const auto options = at::TensorOptions(at::kLong).device(device);
@@ -68,8 +68,9 @@ at::Tensor PerKeyHead(const at::Tensor& gradient, std::int64_t count) {
   return gradient.view({s[0], count, s[1] / count, s[2], s[3]}).sum(2);
 }
 
-// Which queries of this rank and keys of rank `from` form a part. Under a causal mask late chunks see all of the keys,
-// or all queries see the early chunk; otherwise all queries see the keys before the sequence's end, which come first.
+// Which queries of this rank attend to which keys of rank `from`. Under a causal mask, either the late chunk of queries
+// attends to all keys, or all queries attend to the early chunk of keys. Otherwise all queries attend to the keys
+// before the end of the sequence, which come first.
 struct PartRanges {
   std::int64_t first_query = 0, queries = 0, keys = 0;
 };
@@ -100,7 +101,7 @@ PartInput PartOf(const Ring& ring, int from, const at::Tensor& queries, const at
       .dropout = ring.options.dropout};
 }
 
-// Calls part(from, keys and values of rank `from`) for all ranks, one's own first.
+// Calls part(from, keys and values of rank `from`) for all ranks, this rank first.
 template <typename Part>
 void ForAllKeys(const Ring& ring, at::Tensor keys_values, const Part& part) {
   for (int step = 0; step < ring.axis.size(); ++step) {
@@ -140,7 +141,7 @@ struct RingFunction : torch::autograd::Function<RingFunction> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &query = saved[0], &keys_values = saved[1], &out = saved[2], &log_sum = saved[3];
     at::Tensor of_query = at::zeros_like(out);
-    // Of the keys that came from elsewhere: goes on with them, and is at home after the last rank.
+    // `travelling`: gradients of other ranks' keys, which follow the keys around the ring back to their owner.
     at::Tensor own, travelling;
     ForAllKeys(ring, keys_values, [&](int from, const at::Tensor& keys) {
       const PartRanges r = RangesOf(ring, from, query.size(2));

@@ -70,7 +70,7 @@ TEST(Dropout, KeepsAndScales) {
   const at::Tensor y = Dropout(x, {.probability = p, .seed = 5}, {at::arange(1000, at::kLong), 1000});
   const at::Tensor kept = y.gt(0);
   EXPECT_TRUE(y.equal(kept.to(at::kDouble) / (1 - p)));
-  // Six standard deviations of a binomial distribution, in all, in a row and in a column; neighbours are
+  // Six standard deviations of a binomial distribution, in total, per row and per column; neighbours are
   // independent.
   const auto near = [](const at::Tensor& sample, double expected) {
     const double n = static_cast<double>(sample.numel());

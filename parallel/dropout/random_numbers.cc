@@ -18,7 +18,8 @@ namespace {
 // No number is 0 or 1.
 constexpr double kUnit = 0x1p-32, kHalf = 0x1p-33;
 
-// Numbers are computed in blocks, the last ones too: the same instructions, whatever is computed beside.
+// Numbers are always computed in full blocks, so that each results from the same instructions, whatever the tensor's
+// size.
 constexpr std::int64_t kBlock = 64;
 
 PLAIT_VECTOR_CLONES void BitsOfBlock(std::uint64_t key, const std::uint64_t* __restrict index,
@@ -30,7 +31,7 @@ void UniformOfBlock(const std::uint32_t* bits, double* numbers) {
   for (std::int64_t i = 0; i < kBlock; ++i) numbers[i] = bits[i] * kUnit + kHalf;
 }
 
-// Of a positive normal number.
+// Natural logarithm of a positive normal number.
 __attribute__((always_inline)) inline float Log(float x) {
   constexpr std::int32_t kRootHalf = 0x3f3504f3;
   const std::int32_t shifted = __builtin_bit_cast(std::int32_t, x) - kRootHalf;
@@ -42,13 +43,13 @@ __attribute__((always_inline)) inline float Log(float x) {
 
 constexpr float kRootTwo = 1.41421356f, kCentre = 5;
 
-// The inverse of the normal distribution function by that of the error function in float32 (Giles, "Approximating the
-// erfinv function", 2011): within 4e-7 (1 + |number|). `depths` up to kCentre; the others come from Tail. `ends`: 1 - |x| with the
-// sign of x = 2 u - 1.
+// The inverse of the normal distribution function, by the inverse error function in float32 (Giles, "Approximating the
+// erfinv function", 2011): error at most 4e-7 (1 + |number|). Valid where `depths` is below kCentre; Tail computes the
+// others. `ends`: 1 - |x| with the sign of x = 2 u - 1.
 PLAIT_VECTOR_CLONES void NormalOfBlock(const std::uint32_t* __restrict bits, float* __restrict ends,
                                        float* __restrict depths, float* __restrict numbers) {
   for (std::int64_t i = 0; i < kBlock; ++i) {
-    // By integers: 1 - |x| of a rounded x would be rounding error.
+    // In integers: 1 - |x| from a rounded x would lose all digits near the ends.
     const auto twice = static_cast<std::int32_t>(bits[i] ^ 0x80000000u);
     const std::int32_t rest = twice < 0 ? twice ^ static_cast<std::int32_t>(0x80000000u) : 0x7fffffff ^ twice;
     const float to_end = (static_cast<float>(rest) + 0.5f) * 0x1p-31f;
@@ -69,7 +70,7 @@ PLAIT_VECTOR_CLONES void NormalOfBlock(const std::uint32_t* __restrict bits, flo
   }
 }
 
-// One number of 300.
+// Used for one number in 300.
 double Tail(float end, float depth) {
   const float w = std::sqrt(depth) - 3;
   float p = -0.000200214257f;
@@ -82,7 +83,7 @@ double Tail(float end, float depth) {
   p = p * w + 1.00167406f;
   p = p * w + 2.83297682f;
   const double about = p * (1 - std::abs(end)) * kRootTwo;
-  // A Newton step: far out the polynomial is not float32's.
+  // A Newton step, because the polynomial is inaccurate far out.
   const double density = std::exp(-about * about / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
   const double number =
       about + (std::erfc(about / std::numbers::sqrt2) - static_cast<double>(std::abs(end))) / (2 * density);

@@ -1,12 +1,11 @@
-// Random numbers that are a function of a seed and an index, not of a generator's state: the same for any
-// split of work over ranks. The counter-based generator "squares" (Widynski, arXiv:2004.06278, four
-// rounds).
+// Random numbers that depend only on a seed and an index, not on a generator's state: the same for any split of work
+// over ranks. By the counter-based generator "squares" (Widynski, arXiv:2004.06278, four rounds).
 //
-//   // Elements (i, j) of a tensor whose rows have these indices in the tensor of the whole batch.
+//   // (rows, columns); `row_indices`: indices of the rows in the tensor of the whole batch
 //   at::Tensor u = dropout::UniformNumbers(seed, row_indices, columns);
 //   at::Tensor n = dropout::NormalNumbers(seed, row_indices, columns);
 //
-// Different purposes take different seeds (base::DeriveSeed). Local.
+// Use different seeds for different purposes (base::DeriveSeed). Local.
 #ifndef PLAIT_PARALLEL_DROPOUT_RANDOM_NUMBERS_H_
 #define PLAIT_PARALLEL_DROPOUT_RANDOM_NUMBERS_H_
 
@@ -32,12 +31,13 @@ inline std::uint32_t RandomBits(std::uint64_t key, std::uint64_t index) {
   return static_cast<std::uint32_t>((x * x + z) >> 32);
 }
 
-// The same for each of `indices` of int64, by LibTorch's integer operators, on any device; of int64.
+// RandomBits for each of `indices` (int64), as int64, by LibTorch's integer operators on any device.
 at::Tensor RandomBits(std::uint64_t key, const at::Tensor& indices);
 
-// (rows, columns) of float64, on the device of `row_indices` (rows) of int64. Number (i, j) is that of
-// index row_indices[i] * columns + j. Uniform in (0, 1), a multiple of 2^-32 and a half; normal with mean 0
-// and variance 1, by the inverse of the distribution function: on CPUs within 4e-7 (1 + |number|), as float32 has it.
+// Return (rows, columns) of float64, on the device of `row_indices`, (rows) of int64. Number (i, j) is that of index
+// row_indices[i] * columns + j. Uniform: (k + 1/2) 2^-32 with integer 0 <= k < 2^32. Normal: mean 0 and variance 1, by
+// the inverse distribution function of the uniform number; on CPUs with an error of at most 4e-7 (1 + |number|), about
+// that of float32.
 at::Tensor UniformNumbers(std::uint64_t seed, const at::Tensor& row_indices, std::int64_t columns);
 at::Tensor NormalNumbers(std::uint64_t seed, const at::Tensor& row_indices, std::int64_t columns);
 

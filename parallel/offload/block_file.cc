@@ -92,7 +92,7 @@ BlockFile::~BlockFile() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-// A file system may take O_DIRECT and want blocks of another size.
+// A file system may accept O_DIRECT but require another block size: continues without it.
 bool BlockFile::StopsGoingDirect(int error) {
   if (error != EINVAL || !direct_) return false;
   direct_ = false;

@@ -1,5 +1,5 @@
-// A file without a name, read and written in large aligned blocks past the page cache where the file system
-// allows it. Private to parallel/offload.
+// An unlinked file, read and written in large aligned blocks, with O_DIRECT if the file system allows it. Private to
+// parallel/offload.
 #ifndef PLAIT_PARALLEL_OFFLOAD_BLOCK_FILE_H_
 #define PLAIT_PARALLEL_OFFLOAD_BLOCK_FILE_H_
 
@@ -15,13 +15,13 @@ namespace plait::parallel {
 
 class BlockFile {
  public:
-  // Offsets, lengths and addresses are multiples of it.
+  // Offsets, lengths and addresses must be multiples of this.
   static constexpr std::int64_t kAlignment = kStateBlockBytes;
   static std::int64_t Aligned(std::int64_t bytes) {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
 
-  // With `bytes` of room, which read as zeros. Errors name `folder` and `what` the file keeps.
+  // Allocates `bytes` bytes of zeros. Errors as StateStore::Create; they name `folder` and `what`.
   static absl::StatusOr<BlockFile> Create(const std::string& what, const std::string& folder,
                                           std::int64_t bytes);
   BlockFile(BlockFile&& other) noexcept;

@@ -37,7 +37,7 @@ FileStore::FileStore(std::vector<StateSlot> slots, at::Device device, BlockFile 
     const std::int64_t bytes = std::max(buffer_bytes_, BlockFile::kAlignment);
     buffer.memory.reset(static_cast<std::byte*>(std::aligned_alloc(BlockFile::kAlignment, bytes)));
     PLAIT_CHECK(buffer.memory != nullptr) << "no memory for " << bytes << " bytes of optimizer state";
-    // What lies between a slot's end and the next block is written too.
+    // The padding after a slot is written as well.
     std::fill_n(buffer.memory.get(), bytes, std::byte{0});
   }
   thread_ = std::thread([this] { Work(); });
@@ -71,7 +71,7 @@ void FileStore::WaitUntilIdle(std::unique_lock<std::mutex>& lock) {
   changed_.wait(lock, [this] { return jobs_.empty(); });
 }
 
-// Its read is queued or under way.
+// Whether its read is queued or in progress.
 bool FileStore::Coming(std::size_t slot) const {
   return std::any_of(jobs_.begin(), jobs_.end(),
                      [slot](const Job& job) { return !job.write && job.slot == slot; });
@@ -120,7 +120,7 @@ void FileStore::Prefetch(std::size_t slot) {
   PLAIT_CHECK(slot < slots().size()) << "slot " << slot << " of " << slots().size();
   if (acquired_ == slot || expected_ == slot) return;
   std::unique_lock<std::mutex> lock(mutex_);
-  if (expected_.has_value()) {  // gives its buffer back
+  if (expected_.has_value()) {  // a wrong hint: free its buffer
     WaitUntilIdle(lock);
     if (Buffer* const wrong = BufferOf(*expected_)) wrong->slot.reset();
   }
@@ -140,7 +140,7 @@ void FileStore::Work() {
     changed_.wait(lock, [this] { return stop_ || !jobs_.empty(); });
     if (stop_) return;
     const Job job = jobs_.front();
-    // After an error nothing is true any more.
+    // After an error no more I/O: the content is unreliable.
     if (status_.ok()) status_ = Do(job, lock);
     jobs_.pop_front();
     changed_.notify_all();

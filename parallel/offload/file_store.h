@@ -1,8 +1,8 @@
-// The StateStore whose slots lie in a file. Private to parallel/offload.
+// The StateStore with its slots in a file. Private to parallel/offload.
 //
-// One thread does all input and output, in the order of its queue. While a slot is in use the queue holds
-// "write the one before it, read the one expected"; the write frees the buffer that the read takes, so that
-// two buffers are enough and a slot is never read before its last write.
+// One thread does all I/O, in the order of a queue. While a slot is in use, the queue holds the write of the previous
+// slot and then the read of the expected one; the write frees the buffer that the read uses, so two buffers suffice,
+// and a slot is never read before its last write.
 #ifndef PLAIT_PARALLEL_OFFLOAD_FILE_STORE_H_
 #define PLAIT_PARALLEL_OFFLOAD_FILE_STORE_H_
 
@@ -45,7 +45,7 @@ class FileStore final : public StateStore {
   };
   struct Buffer {
     std::unique_ptr<std::byte, FreeMemory> memory;
-    std::optional<std::size_t> slot;  // none: free
+    std::optional<std::size_t> slot;  // empty: free
   };
   struct Job {
     bool write = false;
@@ -56,7 +56,7 @@ class FileStore final : public StateStore {
             std::vector<std::int64_t> offsets, std::int64_t buffer_bytes);
   std::int64_t SlotBytes(std::size_t slot) const { return offsets_[slot + 1] - offsets_[slot]; }
   at::Tensor TensorOf(const Buffer& buffer, std::size_t slot) const;
-  // The next four with mutex_ held.
+  // The next four are called with mutex_ held.
   Buffer* BufferOf(std::optional<std::size_t> slot);
   void Enqueue(const Job& job);
   void WaitUntilIdle(std::unique_lock<std::mutex>& lock);
@@ -71,16 +71,16 @@ class FileStore final : public StateStore {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Job> jobs_;  // the first is under way
+  std::deque<Job> jobs_;  // the first is in progress
   std::array<Buffer, 2> buffers_;
   absl::Status status_;
   bool stop_ = false;
 
   std::optional<std::size_t> acquired_;
-  std::optional<std::size_t> expected_;  // the slot that is being read, or was, before anybody asked
+  std::optional<std::size_t> expected_;  // the prefetched slot, until it is acquired
   std::int64_t unexpected_reads_ = 0;
   at::Tensor in_use_;
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;  // last: uses all of the above
 };
 
 }  // namespace plait::parallel

@@ -19,7 +19,7 @@ class TensorStore final : public StateStore {
  public:
   TensorStore(std::vector<StateSlot> slots, at::Device home, at::Device device)
       : StateStore(std::move(slots)), home_(home), device_(device) {
-    // Copies between page-locked memory and a GPU go at the bus's speed.
+    // Pinned: copies to and from the GPU then run at the speed of the bus.
     const bool locked = home_.is_cpu() && !device_.is_cpu();
     for (const StateSlot& slot : this->slots()) {
       const at::TensorOptions options = at::TensorOptions(slot.type).device(home_).pinned_memory(locked);

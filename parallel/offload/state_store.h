@@ -1,5 +1,5 @@
-// Where training state (moments, masters, shares of parameters) lives between its uses: in the memory that
-// computes, in host memory, or in a file on a fast disk.
+// Storage of training state (moments, masters, parameter shards) between its uses: in device memory, in host memory, or
+// in a file on a fast disk.
 //
 //   std::vector<StateSlot> slots;  // one per unit: its moments in one flat tensor
 //   for (const Shard& shard : dp.shards()) slots.push_back({.count = 2 * shard.layout->shard_count()});
@@ -12,18 +12,17 @@
 //     PLAIT_RETURN_IF_ERROR(store->Release(slot));
 //   }
 //
-// Slots begin as zeros. One slot is acquired at a time; from Acquire to Release its tensor is ordinary memory
-// on `device`, and a step computes the same bits wherever the state lives.
+// Slots are initially zero. Only one slot is acquired at a time; from Acquire to Release its tensor is ordinary memory
+// on `device`, so results are bitwise identical for all targets.
 //
-// kFile: while one slot is in use, a thread writes the one used before it and reads the one that Prefetch has
-// named; a slot that was not prefetched works too and waits for the disk. A read follows the writes released
-// before it. Two buffers of the largest slot's size are all the memory it takes. The file has its whole room
-// on the disk from Create on, and no name: it is gone when the process ends, however it ends. Rajbhandari et
-// al., "ZeRO-Infinity", arXiv:2104.07857, section 5.
+// kFile: while one slot is in use, a thread writes the previous one and reads the one passed to Prefetch; acquiring a
+// slot that was not prefetched waits for the disk. A read sees all writes released before it. Takes two buffers of the
+// size of the largest slot. The file's space is allocated by Create, and the file has no name: it disappears when the
+// process ends, even by a crash. Rajbhandari et al., "ZeRO-Infinity", arXiv:2104.07857, section 5.
 //
-// Errors (disk full, file cut short, a failing disk) are a Status with the file and what to do; those of a
-// write come out of the next call. After one, every call returns it: the state is lost, go on from a
-// checkpoint. Local: ranks that share a decision agree on the Status. Not thread-safe.
+// Errors of the file are returned by Acquire, Release and Drain, those of a write by a later call: RESOURCE_EXHAUSTED
+// (disk full), DATA_LOSS (truncated file, failing disk). After one, every call returns it: the state is lost, resume
+// from a checkpoint. Local: ranks have to agree on the Status themselves. Not thread-safe.
 #ifndef PLAIT_PARALLEL_OFFLOAD_STATE_STORE_H_
 #define PLAIT_PARALLEL_OFFLOAD_STATE_STORE_H_
 
@@ -44,8 +43,8 @@ namespace plait::parallel {
 
 enum class OffloadTarget {
   kMemory,  // on `device`
-  kHost,    // in host memory; on `device` while acquired. The same as kMemory where `device` is the host.
-  kFile,
+  kHost,    // in host memory, pinned; on `device` while acquired. The same as kMemory if `device` is the CPU.
+  kFile,    // in a file in `folder`
 };
 
 absl::string_view Name(OffloadTarget target);  // "memory", "host", "file"
@@ -56,43 +55,44 @@ struct StateSlot {
   at::ScalarType type = at::kFloat;
 };
 
-// A slot in a file, and its buffers, take a multiple of it.
+// Slots in a file, and their buffers, are padded to a multiple of this.
 inline constexpr std::int64_t kStateBlockBytes = 4096;
 
 struct StateStoreOptions {
   OffloadTarget target = OffloadTarget::kMemory;
   at::Device device = at::Device(at::kCPU);  // of acquired tensors
-  std::string folder = {};                   // kFile: of a disk with room for all slots
-  std::string what = "optimizer state";      // that errors name
+  std::string folder = {};                   // kFile: directory on a disk with space for all slots
+  std::string what = "optimizer state";      // the content, for error messages
 };
 
 class StateStore {
  public:
-  // Nothing is allocated per slot before its room is known to be there. kFile: NotFound, PermissionDenied
-  // for the folder; ResourceExhausted where the disk has no room, with what is needed.
+  // kFile: NOT_FOUND or PERMISSION_DENIED for `folder`, RESOURCE_EXHAUSTED if the disk has too little space,
+  // UNAVAILABLE for other errors of the file system. Buffers are allocated after the file. A negative count ends the
+  // program.
   static absl::StatusOr<std::unique_ptr<StateStore>> Create(std::vector<StateSlot> slots,
                                                             const StateStoreOptions& options);
-  virtual ~StateStore() = default;  // what was not written is lost
+  virtual ~StateStore() = default;  // pending writes are dropped
   StateStore(const StateStore&) = delete;
   StateStore& operator=(const StateStore&) = delete;
 
-  // (count), contiguous; valid until Release. To acquire a slot before the last one is released is a
-  // programming error.
+  // Returns (count), contiguous; valid until Release. The program ends if another slot is still acquired.
   virtual absl::StatusOr<at::Tensor> Acquire(std::size_t slot) = 0;
-  // `changed`: what was written into the tensor counts. False saves the way back, for a reader.
+  // `changed`: keeps what was written into the tensor. False, for readers, saves writing it back; changes are then
+  // lost, except with kMemory.
   virtual absl::Status Release(std::size_t slot, bool changed = true) = 0;
 
-  // `slot` will be acquired next: its read starts now, where one is needed. A wrong guess costs that read.
+  // Hint that `slot` will be acquired next: starts its read, if one is needed. A wrong hint costs that read.
   virtual void Prefetch(std::size_t slot) = 0;
 
-  // Waits for what is under way.
+  // Waits for pending reads and writes.
   virtual absl::Status Drain() = 0;
 
-  // Held on `device`, in host memory and on the disk, at most.
+  // Most bytes held on `device`, in host memory and on disk.
   virtual std::int64_t device_bytes() const = 0;
   virtual std::int64_t host_bytes() const = 0;
   virtual std::int64_t file_bytes() const = 0;
-  // Slots acquired so far that had to be read and that nobody prefetched: each waited for the whole read.
+  // Number of slots acquired so far that had to be read without a prefetch; each waited for the whole read.
   virtual std::int64_t unexpected_reads() const { return 0; }
 
   const std::vector<StateSlot>& slots() const { return slots_; }

@@ -1,4 +1,4 @@
-// State in a file against state in memory, bit by bit; and what is told when the disk fails.
+// State in a file against state in memory, bitwise; and error messages when the disk fails.
 #include "parallel/offload/state_store.h"
 
 #include <ATen/TensorOperators.h>
@@ -39,7 +39,7 @@ std::unique_ptr<StateStore> Make(std::vector<StateSlot> slots, OffloadTarget pla
   return store.ok() ? *std::move(store) : nullptr;
 }
 
-// A step that mixes what is there with something new, so that a lost or stale write shows.
+// A step that combines the old state with new values, so that a lost or stale write shows.
 void Step(at::Tensor state, std::size_t slot, int round) {
   const at::Tensor fresh = at::arange(state.numel(), state.options().dtype(at::kFloat)).add_(1.0 + slot);
   state.mul_(0.9).add_(fresh.mul_(1.0 / (1 + round)).to(state.scalar_type()));
@@ -155,7 +155,7 @@ TEST(StateStore, CountsItsBytes) {
   EXPECT_EQ(memory->host_bytes() + memory->file_bytes(), 0);
 }
 
-// What a released slot got is there for whoever expects it at once, before it is written.
+// A read that is prefetched right after a release sees the released values.
 TEST(StateStore, AReadFollowsTheWriteBeforeIt) {
   const auto store = Make({{.count = 2'000'000}, {.count = 2'000'000}}, OffloadTarget::kFile);
   for (int round = 1; round <= 5; ++round) {
@@ -189,7 +189,7 @@ TEST(StateStore, AFolderThatIsNotThere) {
             "exists and takes files");
 }
 
-// Until it goes, files may not grow beyond `bytes`: as on a full disk.
+// During its lifetime, files cannot grow beyond `bytes`, as on a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -229,7 +229,7 @@ TEST(StateStore, AWriteThatFailsComesOutOfALaterCallAndStays) {
   EXPECT_EQ(store->Acquire(2).status(), status);
 }
 
-// Found through /proc: it has no name.
+// Found through /proc, because it has no name.
 int OpenStateFile() {
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc/self/fd")) {
     std::error_code error;

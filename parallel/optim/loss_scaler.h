@@ -1,15 +1,15 @@
-// A loss scale that adapts: float16 gradients neither vanish nor overflow.
+// Dynamic loss scaling, so that float16 gradients neither underflow nor overflow.
 //
 //   LossScaler scaler({});                                       // 65536, as torch.amp.GradScaler
 //   dp->Backward(loss * scaler.scale());
 //   const StepResult result = optimizer.Step({.clip_norm = 1, .loss_scale = scaler.scale()});
 //   scaler.Update(/*overflow=*/result.skipped);
-//   checkpoint.Save("loss_scale", scaler.state().scale, scaler.state().good_steps);
+//   // a checkpoint keeps scaler.state().scale and scaler.state().good_steps; see Restore
 //
-// An overflow multiplies the scale by `backoff` and the step is left out; `interval` steps in a row without
-// one multiply it by `growth`. Micikevicius et al., "Mixed precision training", arXiv:1710.03740, section
-// 3.2. Whether a step overflowed is the same on all ranks (the gradient norm is global), so the scale is too,
-// without a message. Local, deterministic.
+// After an overflow the step is skipped and the scale multiplied by `backoff`; after `interval` steps in a row without
+// one it is multiplied by `growth`. Micikevicius et al., "Mixed precision training", arXiv:1710.03740, section 3.2.
+// Whether a step overflowed is the same on all ranks (the gradient norm is global), and so is the scale, without
+// communication. Local, deterministic.
 #ifndef PLAIT_PARALLEL_OPTIM_LOSS_SCALER_H_
 #define PLAIT_PARALLEL_OPTIM_LOSS_SCALER_H_
 
@@ -24,10 +24,10 @@ struct LossScalerOptions {
   double growth = 2;             // above 1
   double backoff = 0.5;          // between 0 and 1
   std::int64_t interval = 2000;  // steps, positive
-  bool enabled = true;           // false: the scale is 1 and stays so
+  bool enabled = true;           // false: the scale is always 1
 };
 
-// All that a checkpoint must keep.
+// The state to checkpoint.
 struct LossScalerState {
   double scale = 1;
   std::int64_t good_steps = 0;  // since the last change
@@ -36,15 +36,16 @@ struct LossScalerState {
 
 class LossScaler {
  public:
-  // Options outside their bounds are a programming error.
+  // The program ends if an option is out of bounds.
   explicit LossScaler(const LossScalerOptions& options);
 
   double scale() const { return state_.scale; }
-  // Behind every step. The scale stays where growth would make it infinite as a float32.
+  // Call after every step. The scale does not grow beyond the range of float32.
   void Update(bool overflow);
 
   const LossScalerState& state() const { return state_; }
-  // InvalidArgument for a scale that is not positive and finite, or a count outside the interval.
+  // INVALID_ARGUMENT if the scale is not positive and finite, or the count not below `interval`. A disabled scaler
+  // checks the state and ignores it.
   absl::Status Restore(const LossScalerState& state);
 
  private:

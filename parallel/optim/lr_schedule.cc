@@ -11,14 +11,14 @@ namespace {
 
 double RateAt(double lr, std::int64_t) { return lr; }
 
-// Multiplied step by step, as PyTorch does: the same bits.
+// Multiplied step by step, for the same bits as PyTorch.
 double RateAt(const StepLrOptions& options, std::int64_t step) {
   double lr = options.lr;
   for (std::int64_t i = 0; i < step / options.step_size; ++i) lr *= options.gamma;
   return lr;
 }
 
-// Of the way from lr to min_lr that is left.
+// The fraction of lr - min_lr that remains.
 double Remaining(LrDecay decay, double done) {
   switch (decay) {
     case LrDecay::kCosine:

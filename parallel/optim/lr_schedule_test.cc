@@ -55,7 +55,7 @@ TEST(LrSchedule, WarmupCosineIsThatOfNanoGpt) {
                                                            {90000, 0.0001}};
   const LrSchedule schedule =
       LrSchedule::WarmupDecay({.lr = 1e-3, .warmup_steps = 100, .decay_steps = 5000, .min_lr = 1e-4});
-  // A cosine within one unit in the last place, and four further roundings, of numbers up to 1e-3.
+  // A cosine with an error of one ulp, and four further roundings, of numbers up to 1e-3.
   for (const auto& [step, lr] : kExpected) EXPECT_NEAR(schedule.At(step), lr, 6 * 0x1p-53 * 1e-3) << step;
 }
 
@@ -71,7 +71,7 @@ TEST(LrSchedule, WithoutWarmupOrDecay) {
   EXPECT_EQ(warmup.At(3), 1);
 }
 
-// As transformers' get_linear_schedule_with_warmup behind the warm-up: lr (40 - step) / (40 - 8).
+// As get_linear_schedule_with_warmup of Hugging Face transformers, after the warm-up: lr (40 - step) / (40 - 8).
 TEST(LrSchedule, LinearDecay) {
   const LrSchedule schedule =
       LrSchedule::WarmupDecay({.lr = 2e-3, .warmup_steps = 8, .decay_steps = 40, .decay = LrDecay::kLinear});
@@ -80,7 +80,7 @@ TEST(LrSchedule, LinearDecay) {
   for (const auto& [step, lr] : kExpected) EXPECT_NEAR(schedule.At(step), lr, 6 * 0x1p-53 * 2e-3) << step;
 }
 
-// Constant behind the warm-up; at a quarter of the last 16 steps half of the way to min_lr is done.
+// Constant after the warm-up; after a quarter of the last 16 steps, half of the way to min_lr is done.
 TEST(LrSchedule, WarmupStableDecay) {
   const WarmupDecayOptions options = {.lr = 1,
                                       .warmup_steps = 4,

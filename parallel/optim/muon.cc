@@ -17,7 +17,7 @@ constexpr double kEpsilon = 1e-7;
 }  // namespace
 
 at::Tensor NewtonSchulz(const at::Tensor& matrix) {
-  // The product with the transpose is of the shorter side.
+  // So that the Gram matrix has the size of the shorter side.
   const bool tall = matrix.size(0) > matrix.size(1);
   at::Tensor x = tall ? matrix.t() : matrix;
   x = x / (x.norm() + kEpsilon);

@@ -42,7 +42,7 @@ bool HasMatrices(const FlatLayout& layout) {
 
 }  // namespace
 
-// What one call of a fused kernel steps.
+// The arguments of one call of a fused kernel.
 struct ShardedOptimizer::Group {
   std::vector<at::Tensor> values, gradients;
   std::vector<std::vector<at::Tensor>> moments;  // by kind
@@ -86,7 +86,7 @@ double ShardedOptimizer::DivisorOf(const StepOptions& options, StepResult& resul
   return options.loss_scale / std::min(clip, 1.0);
 }
 
-// Nothing fails in memory.
+// Without offloading nothing can fail, and no message is needed.
 absl::Status ShardedOptimizer::Agreed(const absl::Status& mine) const {
   return all_resident() ? mine : dp_.mesh().world().Agree(mine);
 }
@@ -131,7 +131,7 @@ void ShardedOptimizer::AddSlice(Group& group, const Shard& shard, const at::Tens
   }
 }
 
-// Of a block's shard: matrices here, the rest to the groups of AdamW.
+// Steps the matrices of a block's shard, and adds its other parameters to the groups of AdamW.
 void ShardedOptimizer::StepMuon(const Shard& shard, const at::Tensor& master,
                                 const std::vector<at::Tensor>& moments, double divisor, Group& decayed,
                                 Group& others) {
@@ -163,7 +163,7 @@ void ShardedOptimizer::StepMuon(const Shard& shard, const at::Tensor& master,
   }
 }
 
-// In memory all shards are one group; from a file each is one.
+// In memory, all shards form one group; when offloaded, each is a group.
 absl::Status ShardedOptimizer::StepShards(double divisor) {
   Group decayed, others;
   const auto step = [&] {
@@ -207,7 +207,7 @@ absl::Status ShardedOptimizer::ForEachShard(bool changes, const VisitMoments& vi
 
 void ShardedOptimizer::StepGroup(const Group& g, double weight_decay, double divisor) {
   const at::TensorOptions options = at::TensorOptions(at::kFloat).device(g.values[0].device());
-  // The kernels divide by a float32 number, which would be too coarse for other types.
+  // The kernels take the divisor as float32, which is too inaccurate for other types.
   const bool divides = divisor != 1 && g.values[0].scalar_type() == at::kFloat;
   if (divisor != 1 && !divides) at::_foreach_div_(g.gradients, divisor);
   const std::optional<at::Tensor> scale =

@@ -1,5 +1,4 @@
-// Fused steps on shares against the formulas written out, in float64; moments in a file against moments in
-// memory, bit for bit.
+// Fused steps on shards against the formulas in float64; moments in a file against moments in memory, bitwise.
 #include "parallel/optim/sharded_optimizer.h"
 
 #include <ATen/ops/svd.h>
@@ -56,8 +55,8 @@ struct Program {
 using Rule =
     std::function<void(at::Tensor& p, at::Tensor g, at::Tensor& first, at::Tensor& second, int step)>;
 
-// All samples of all ranks on this one (they are the same).
-// `of_block_matrices`: another rule for those; empty: none.
+// The reference: all samples of all ranks on this rank. `of_block_matrices`: the rule for matrices of blocks; empty:
+// the same as for all other parameters.
 std::vector<at::Tensor> Serial(const Rule& rule, const Rule& of_block_matrices) {
   TestingModel model(at::kDouble);
   std::vector<at::Tensor> parameters, first, second;
@@ -98,7 +97,7 @@ void ExpectSteps(const ShardedOptimizerOptions& options, const Rule& rule,
   }
 }
 
-// Decay of matrices alone.
+// Weight decay of matrices only.
 double DecayOf(const at::Tensor& p, double decay) { return p.dim() >= 2 ? decay : 0; }
 
 TEST(ShardedOptimizerTest, Sgd) {
@@ -127,7 +126,7 @@ TEST(ShardedOptimizerTest, AdamWithCoupledDecay) {
               });
 }
 
-// The same polynomial on the singular values themselves.
+// The same polynomial, applied to the singular values directly.
 at::Tensor BySingularValues(const at::Tensor& matrix) {
   const auto [u, values, v] = at::svd(matrix / (matrix.norm() + 1e-7));
   at::Tensor s = values;
@@ -148,7 +147,7 @@ TEST(Muon, BringsSingularValuesNearOne) {
   EXPECT_DOUBLE_EQ(MuonScale(16, 25), 1.0);
 }
 
-// On shares that cut matrices anywhere: of the whole matrices.
+// With shards that split matrices anywhere, updates are still those of whole matrices.
 TEST(ShardedOptimizerTest, MuonForMatricesOfBlocksAndAdamWForTheRest) {
   ExpectSteps(
       {.kind = OptimizerKind::kMuon,
@@ -213,7 +212,7 @@ TEST(ShardedOptimizerTest, AScaledLossMakesTheSameStep) {
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(x[i].equal(y[i])) << "parameter " << i;
 }
 
-// One rank's overflow leaves the step out on all, whatever the options.
+// An overflow on one rank skips the step on all ranks, whatever the options.
 TEST(ShardedOptimizerTest, AnOverflowChangesNothing) {
   for (const StepOptions& options :
        {StepOptions{.loss_scale = 2}, StepOptions{}, StepOptions{.clip_norm = 1}}) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kTag = 0;
 
-// The shards of the engine's blocks as a row of vectors.
+// The shards of the engine's blocks, as a row of vectors.
 class Row {
  public:
   explicit Row(DataParallel& dp) : dp_(dp) {
@@ -40,7 +40,7 @@ class Row {
   std::size_t size() const { return shards_.size(); }
   const absl::Status& status() const { return status_; }
 
-  // The masters of a block, one behind the other. Zeros where they could not be read: see status().
+  // The masters of a block, concatenated; zeros if they could not be read, see status().
   at::Tensor Values(std::size_t block) {
     std::vector<at::Tensor> parts;
     for (const std::size_t shard : shards_[block]) {
@@ -83,12 +83,12 @@ class Row {
   absl::Status status_;
 };
 
-// What lies next to this rank's blocks; undefined where nothing does.
+// The masters of the blocks next to this rank's; undefined if there are none.
 struct Edges {
   at::Tensor before, behind;
 };
 
-// First from the left to the right, then back: also where each message waits for the one before it, none waits for ever.
+// First from left to right, then back: free of deadlock even if each message waits for the previous one.
 Edges Exchange(const RowNeighbours& neighbours, Row& row) {
   Edges edges;
   if (row.size() == 0) return edges;

@@ -1,11 +1,11 @@
-// Tikhonov regularisation in time of the weights of a row of equal blocks, on their shards:
+// Tikhonov regularisation in time for the weights of a row of equal blocks:
 //
 //   R = factor / 2 sum_j |theta_{j+1} - theta_j|^2      over neighbouring blocks
 //
-// (Guenther, Ruthotto, Schroder, Cyr, Gauger: Layer-parallel training of deep residual neural networks, SIAM J. Math. Data
-// Sci. 2, 2020, equation 6, with factor = beta / dt). Equal blocks have equal flat buffers, so that a rank's shards of two
-// neighbours are the same elements of both: no parameter is gathered. Where ranks have parts of the row, each sends the
-// shards of its first and its last block to the neighbour.
+// (Guenther, Ruthotto, Schroder, Cyr, Gauger: Layer-parallel training of deep residual neural networks, SIAM J. Math.
+// Data Sci. 2, 2020, equation 6, with factor = beta / dt). Works on shards: equal blocks have equal flat buffers, so a
+// rank's shards of two neighbouring blocks hold the same elements, and no parameter is gathered. If the row is
+// distributed over ranks, each sends the shards of its first and last block to its neighbours.
 #ifndef PLAIT_PARALLEL_OPTIM_TIME_TIKHONOV_H_
 #define PLAIT_PARALLEL_OPTIM_TIME_TIKHONOV_H_
 
@@ -15,16 +15,17 @@
 
 namespace plait::parallel {
 
-// Where this rank's blocks lie in the row.
+// The ranks with the neighbouring blocks of the row.
 struct RowNeighbours {
-  comm::Communicator axis = comm::Communicator::Self();  // whose ranks have parts of the row
+  comm::Communicator axis = comm::Communicator::Self();  // over whose ranks the row is distributed
   int before = -1,
-      behind = -1;  // ranks of it with the blocks next to this rank's; -1: none, or this rank has no block
+      behind = -1;  // ranks of `axis` with the block before and after; -1: none, or this rank has no block
 };
 
-// Adds dR/dtheta to the gradients of the engine's blocks; after Backward, before GradientNorm and the optimizer's step.
-// Bitwise identical for any split of the row and any sharding, as far as masters have the same. Collective along
-// `neighbours.axis`; errors of masters that live in a file, of this rank alone. The program ends where blocks are not equal.
+// Adds dR/dtheta to the gradients of the engine's blocks; call after Backward and before GradientNorm and the
+// optimizer's step. For bitwise identical masters, the result does not depend on the distribution of the row or the
+// sharding. Collective over `neighbours.axis`, and over the axes of DataParallel::SumPartialGradients, which it calls.
+// Returns errors of this rank's offloaded masters. The program ends if blocks are not equal or have no gradients.
 absl::Status AddTimeTikhonov(DataParallel& dp, double factor, const RowNeighbours& neighbours = {});
 
 }  // namespace plait::parallel

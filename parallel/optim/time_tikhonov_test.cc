@@ -1,5 +1,5 @@
-// Regularisation in time on shards against autograd over whole parameters, in float64: every strategy, rows that are cut
-// over ranks, ranks without a block, blocks in several flat buffers, masters in a file.
+// Regularisation in time on shards against autograd over whole parameters, in float64: every strategy, rows that are
+// distributed over ranks, ranks without a block, blocks in several flat buffers, masters in a file.
 #include "parallel/optim/time_tikhonov.h"
 
 #include <ATen/TensorOperators.h>
@@ -23,7 +23,7 @@ namespace {
 
 using comm::testing::World;
 
-// With four parts of the row one has no block.
+// With the row distributed over four ranks, one has no block.
 constexpr int kBlocks = 3;
 constexpr double kFactor = 0.37;
 // Of at most six numbers below four each, times kFactor and the ranks' data gradients.
@@ -81,7 +81,7 @@ Named PenaltyGradients(const Named& parameters) {
   return by_name;
 }
 
-// Of the data, of each data-parallel rank.
+// The gradient of the data term on each data-parallel rank.
 at::Tensor DataGradient(const at::Tensor& parameter) { return TestNumbers(parameter.sizes().vec(), 77); }
 
 TEST(TimeTikhonov, AddsTheGradientOfThePenalty) {

@@ -23,7 +23,7 @@ using models::BlockState;
 using models::LossSum;
 using Tensors = std::vector<at::Tensor>;
 
-// Actions whose receives are posted: the one that comes and the one behind it.
+// Number of actions whose receives are posted: the current one and the next.
 constexpr std::size_t kPostedAhead = 2;
 
 std::int64_t NowNs() {
@@ -48,7 +48,7 @@ bool MakesWeightGradients(const Action& action) {
 
 InputShape ShapeOf(const models::Batch& batch) { return batch.inputs.sizes().vec(); }
 
-// A tied parameter's gradients are told apart by their order within a leaf: the epilogue's comes first.
+// Within a leaf of the sum, a tied parameter's gradients are identified by their order: the epilogue's comes first.
 absl::Status CheckReproducible(const Schedule& schedule) {
   const std::vector<int>& ranks = schedule.rank_of_stage;
   bool splits = false;
@@ -181,7 +181,8 @@ void PipelineExecutor::BeginStage(int stage, std::ptrdiff_t following) {
                       .following = following});
 }
 
-// The engine's number of the block that runs first behind action `action` of this rank; W reads blocks that are held.
+// The engine's index of the first block that runs after action number `action` of this rank. W is skipped: its blocks
+// are held.
 std::ptrdiff_t PipelineExecutor::BlockBehind(std::size_t action) const {
   const std::vector<Action>& actions = schedule_.actions[rank_];
   while (++action < actions.size()) {
@@ -215,7 +216,8 @@ void PipelineExecutor::Forward(const Action& action, PipelineStep& step) {
   ForwardStage(action.stage, action.micro_batch, loss, flight);
 }
 
-// One rank adds up what the two ends of a model add to a tied gradient as two stages do: each end's leaves first.
+// Whether the graph is cut after the prologue, so that one rank sums the gradients of a tied parameter as two stages
+// do: first over the leaves of each end.
 bool PipelineExecutor::CutsPrologue(const StageRange& range) const {
   return engine_.options().reproducible && range.prologue && range.epilogue && at::GradMode::is_enabled();
 }

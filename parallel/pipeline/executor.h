@@ -8,16 +8,14 @@
 //   const PipelineStep step = pipeline->Run([&](int k) { return PipelineMicroBatch{batches[k], 1.0 / tokens}; });
 //   optimizer.Step({.clip_norm = 1});
 //
-// Hidden states go to the next stage's rank, their gradients back, on a communicator of their own each; sends and
-// receives do not block, and receives are posted before the action that needs them. The result of a step is that of
-// one rank with all blocks: losses are summed and divided by the count of the whole batch (loss_factor), whatever
-// the schedule is.
+// Hidden states are sent to the next stage's rank and their gradients back, each on its own communicator; sends and
+// receives do not block, and receives are posted before the action that needs them. For any schedule, gradients are
+// those of one rank with all blocks: of the sum of all losses times loss_factor, usually 1 / count of the whole batch.
 //
-// A stage learns the shape of what it receives with the first micro-batch of each input shape: the next stage's
-// rank is told once, and expects the same from then on. All ranks of the axis pass the same micro-batches: the
-// first stage reads inputs, the last one targets, the others shapes.
+// Shapes are sent with the first micro-batch of each input shape, and must be the same for later ones. All ranks of
+// the axis pass the same micro-batches: the first stage reads inputs, the last one targets, the others only shapes.
 //
-// With one rank and one chunk, 1f1b is gradient accumulation. Collective along pp and along the engine's axes.
+// With one rank and one chunk, 1f1b is gradient accumulation. Collective over pp and the engine's axes.
 #ifndef PLAIT_PARALLEL_PIPELINE_EXECUTOR_H_
 #define PLAIT_PARALLEL_PIPELINE_EXECUTOR_H_
 
@@ -44,37 +42,37 @@ namespace plait::parallel {
 
 struct PipelineMicroBatch {
   models::Batch batch;
-  double loss_factor = 1;  // gradients are those of the sum of all losses times their factors
+  double loss_factor = 1;  // gradients are those of the sum over micro-batches of loss times loss_factor
 };
 // Called once for every micro-batch of a step, in order.
 using NextMicroBatch = std::function<PipelineMicroBatch(int micro_batch)>;
 
-// On the steady clock.
+// Times of std::chrono::steady_clock.
 struct ActionTime {
   Action action;
   std::int64_t begin_ns = 0, end_ns = 0;
-  std::int64_t waited_ns = 0;  // of it, for what another rank sends
+  std::int64_t waited_ns = 0;  // part of it: waiting for messages
 };
 
 struct PipelineStep {
   std::vector<models::LossSum> losses;  // by micro-batch, detached; on the rank of the last stage, else empty
   std::vector<ActionTime> timeline;     // in order
-  int most_in_flight = 0;               // stages x micro-batches from F to B or W
+  int most_in_flight = 0;               // largest number of (stage, micro-batch) pairs between F and B or W
 };
 
-// Blocks that run together, by a layer-parallel solver: all of the model's, of which the engine has `count` from `first`
-// on. On one stage only, without backward passes in two parts.
+// Runs all blocks of the model together, by a layer-parallel solver; this rank's engine has `count` of them, from
+// `first` on. With one stage only, and without schedules that split the backward.
 struct BlockSolve {
   std::size_t first = 0, count = 0;
-  // The state behind the last block, on every rank.
+  // Returns the state after the last block, on every rank.
   std::function<models::BlockState(const models::BlockState& input, const models::BlockContext& context)>
       forward = {};
 };
 
 struct PipelineOptions {
-  // Computes block `block` of the model, whose parameters are unsharded. Empty: Block::Forward.
+  // Computes block `block` of the model, with its parameters unsharded. Empty: Block::Forward.
   models::BlockRunner forward = {};
-  // In place of it, where its forward is not empty.
+  // Used instead of `forward` if solve.forward is not empty.
   BlockSolve solve = {};
   // As DataParallel::MicroBatch.
   bool reduce_every_micro_batch = false;
@@ -82,31 +80,32 @@ struct PipelineOptions {
 
 class PipelineExecutor {
  public:
-  // `engine` has the units of UnitsOfRank for pp's rank; engine and model outlive the executor.
-  // InvalidArgument or FailedPrecondition, the same on all ranks, for a schedule that Simulate refuses, that is
-  // not for pp's ranks, or that has not as many stages as `stages`; for stages that do not have every block once, in
-  // order, or are empty; where ranks have different ones; and, with an engine that is reproducible, for backward passes
-  // in two parts or both ends of the model as two stages on one rank.
+  // Collective. `engine` must have the units of UnitsOfRank for this rank of pp; engine and model must outlive the
+  // executor. Errors are the same on all ranks. INVALID_ARGUMENT or FAILED_PRECONDITION: those of Simulate.
+  // INVALID_ARGUMENT: the schedule does not match the ranks of pp or the number of stages; a stage is empty, or stages
+  // do not cover every block once and in order; ranks pass different schedules or stages; or the engine is reproducible
+  // and the schedule splits the backward or puts the first and the last stage on one rank. The program ends if
+  // options.solve is used with several stages.
   static absl::StatusOr<std::unique_ptr<PipelineExecutor>> Create(
       DataParallel& engine, models::BlockModel& model, const comm::Communicator& pp, Schedule schedule,
       std::vector<StageRange> stages, PipelineOptions options = {});
 
-  // Forward and backward of all micro-batches of a step. Afterwards the gradients are there; an optimizer step
-  // comes next. Not `final`: the micro-batches come once more, and no call is final (models::BlockContext).
+  // Collective. Forward and backward of all micro-batches of a step; an optimizer step follows. If `final` is false, no
+  // call is final (models::BlockContext): for passes that are repeated with the same micro-batches.
   PipelineStep Run(const NextMicroBatch& next, bool final = true);
-  // Forward alone, without autograd. The loss on the rank of the last stage; else a zero sum and count.
+  // Collective. Forward only, without autograd. The loss on the rank of the last stage, else a zero sum and count.
   models::LossSum Loss(const models::Batch& batch);
-  // The same for the model's output: on the rank of the last stage, else undefined.
+  // Collective. The same for the model's output; undefined on other ranks than that of the last stage.
   at::Tensor Output(const models::Batch& batch);
 
   const Schedule& schedule() const { return schedule_; }
   const std::vector<StageRange>& stages() const { return stages_; }
 
  private:
-  // A stage with a micro-batch, from F to B or W.
+  // State of a stage and micro-batch, from F to B or W.
   struct Flight {
     std::vector<at::Tensor> inputs, outputs;
-    // Of a stage that is the whole model, where sums are reproducible: the prologue's outputs, whose graph ends there.
+    // If the stage is the whole model and sums are reproducible: the outputs of the prologue, where the graph is cut.
     std::vector<at::Tensor> embedded;
     SplitBackward split;
     std::shared_ptr<const void> hold;  // from I to W
@@ -125,7 +124,7 @@ class PipelineExecutor {
   void Forward(const Action& action, PipelineStep& step);
   void Backward(const Action& action, bool last);
   bool CutsPrologue(const StageRange& range) const;
-  // What the last stage does with its hidden state.
+  // Applied by the last stage to its hidden state.
   using End = std::function<at::Tensor(const models::BlockState& state, const models::Batch& batch)>;
   void ForwardStage(int stage, int micro_batch, const End& end, Flight& flight);
   void ForwardAlone(const models::Batch& batch, const End& end);
@@ -142,7 +141,7 @@ class PipelineExecutor {
   std::vector<int> local_;  // by block of the model: its number in the engine, or -1
   NextMicroBatch next_;
   bool final_ = true;  // of the step
-  int asked_ = 0;      // micro-batches of this step so far
+  int asked_ = 0;      // micro-batches requested in this step so far
   std::map<int, PipelineMicroBatch> batches_;
   std::map<std::pair<int, int>, Flight> flights_;  // by stage and micro-batch
 };

@@ -1,5 +1,5 @@
-// The executor beyond what tests/parity proves of it with real models: auxiliary losses travel with hidden states, input
-// shapes change, and schedules that cannot run are refused.
+// The executor, beyond the tests of real models in tests/parity: auxiliary losses are sent with hidden states, input
+// shapes change, and schedules that cannot run are rejected.
 #include "parallel/pipeline/executor.h"
 
 #include <ATen/TensorOperators.h>
@@ -145,7 +145,7 @@ TEST(PipelineExecutor, RefusesSchedulesThatCannotRun) {
             "a schedule of " + std::to_string(ranks + 1) + " ranks and " + std::to_string(ranks + 1) +
                 " stages, but the model has " + std::to_string(ranks) + " stages on " +
                 std::to_string(ranks) + " ranks of world");
-  // The first rank wants the backward of its first micro-batch before it goes on, the last one the second forward.
+  // Deadlock: the first rank waits for the backward of its first micro-batch, the last one for the second forward.
   Schedule stuck = *MakeSchedule(ScheduleKind::k1F1B, {.ranks = ranks, .micro_batches = 2});
   std::swap(stuck.actions[0][1], stuck.actions[0][2]);
   const Schedule all_forward = *MakeSchedule(ScheduleKind::kGpipe, {.ranks = ranks, .micro_batches = 2});
@@ -173,7 +173,7 @@ TEST(PipelineExecutor, RefusesStagesThatAreNotTheModel) {
   p.engine->WaitForParameters();
 }
 
-// Also where a rank alone would go on, or has an error of its own.
+// Also if the plan would be valid on a rank alone, or a rank has an error of its own.
 TEST(PipelineExecutor, NamesTheRankWithAnotherPlan) {
   Pipeline p(ScheduleKind::k1F1B);
   const auto error = [&](int micro_batches) {

@@ -9,7 +9,7 @@
 namespace plait::parallel {
 namespace {
 
-// The actions of one rank, as they are written down.
+// Builds the list of actions of one rank.
 class Writer {
  public:
   Writer(const Schedule& schedule, int rank) : schedule_(schedule) {
@@ -19,12 +19,12 @@ class Writer {
     next_.assign(4 * stages_.size(), 0);
   }
 
-  // Of micro-batches that there are; others are passed over.
+  // Ignores micro-batches beyond the last one.
   void Add(ActionKind kind, int chunk, int micro_batch) {
     if (micro_batch >= schedule_.micro_batches) return;
     actions_.push_back({kind, stages_[static_cast<std::size_t>(chunk)], micro_batch});
   }
-  // With the chunk's next micro-batch of this kind.
+  // Adds the action for the chunk's next micro-batch of this kind.
   void Next(ActionKind kind, int chunk) { Add(kind, chunk, Count(kind, chunk)++); }
   void F(int chunk = 0) { Next(ActionKind::kForward, chunk); }
   void B(int chunk = 0) { Next(ActionKind::kBackward, chunk); }
@@ -32,7 +32,7 @@ class Writer {
   void W(int chunk = 0) { Next(ActionKind::kWeightGradient, chunk); }
   int forwards(int chunk) { return Count(ActionKind::kForward, chunk); }
 
-  // The weight gradients that are left, of the last stage first.
+  // Adds the remaining weight gradients, those of the last stage first.
   void Finish() {
     for (int chunk = schedule_.chunks; chunk-- > 0;) {
       while (Count(ActionKind::kWeightGradient, chunk) < Count(ActionKind::kInputGradient, chunk)) W(chunk);
@@ -65,7 +65,7 @@ void Write1F1B(const Schedule& s, int rank, Writer& w) {
   for (int m = 0; m < ahead; ++m) w.B();
 }
 
-// Ranks go through the chunks in turns of `ranks` micro-batches each; backward from the last chunk.
+// Ranks cycle through the chunks, with `ranks` micro-batches at a time; in backward, from the last chunk.
 void WriteInterleaved(const Schedule& s, int rank, Writer& w) {
   if (s.chunks == 1) return Write1F1B(s, rank, w);
   const int total = s.micro_batches * s.chunks, turn = s.ranks * s.chunks;
@@ -79,8 +79,7 @@ void WriteInterleaved(const Schedule& s, int rank, Writer& w) {
   for (int k = total - ahead; k < total; ++k) w.B(s.chunks - 1 - chunk(k));
 }
 
-// Rank r is r micro-batches behind with W, so that all ranks have as many in flight, and fills the end with
-// them.
+// Rank r delays W by r micro-batches, so that all ranks have the same number in flight, and fills the end with them.
 void WriteZbH1(const Schedule& s, int rank, Writer& w) {
   const int ahead = std::min(s.ranks - 1 - rank, s.micro_batches);
   for (int m = 0; m < ahead; ++m) w.F();
@@ -102,7 +101,7 @@ void WriteZbv(const Schedule& s, int rank, Writer& w) {
     w.I(1);
     w.W(1);
   };
-  // The phases are those of a run that fills the pipeline; what it has too much is passed over.
+  // The phases are those of a full pipeline; actions of micro-batches beyond the last one are ignored.
   const int micro_batches = std::max(s.micro_batches, 2 * s.ranks - 1);
   for (int m = 0; m < 2 * (s.ranks - rank) - 1; ++m) w.F(0);
   for (int m = 0; m < rank; ++m) {

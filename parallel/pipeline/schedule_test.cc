@@ -1,5 +1,5 @@
-// Schedules against figures and formulas of their papers: every number of stages, chunks and micro-batches up to 8 on
-// paper, and what the simulator says of schedules that are wrong.
+// Schedules against figures and formulas of their papers, for all numbers of stages, chunks and micro-batches up to 8;
+// and the simulator's errors for invalid schedules.
 #include "parallel/pipeline/schedule.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ struct Case {
   }
 };
 
-// All that a schedule takes.
+// All arguments up to kMost that the schedule accepts.
 std::vector<Case> CasesOf(ScheduleKind kind) {
   std::vector<Case> cases;
   for (int ranks = 1; ranks <= kMost; ++ranks) {
@@ -68,7 +68,7 @@ TEST(Schedules, RunEveryActionOnceWithoutDeadlock) {
       for (const std::vector<Action>& actions : schedule.actions) {
         EXPECT_EQ(actions.size(), (split ? 3u : 2u) * c.chunks * c.micro_batches) << c.Text();
       }
-      // Whatever the costs are.
+      // For any costs.
       EXPECT_TRUE(
           Simulate(schedule, {.forward = 1, .input_gradient = 2.3, .weight_gradient = 0.4, .send = 0.7}).ok())
           << c.Text();

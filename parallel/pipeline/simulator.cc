@@ -22,7 +22,7 @@ absl::Status Invalid(int rank, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("rank ", rank, ": ", what));
 }
 
-// Each action once, on its stage's rank, behind those that it needs there.
+// Checks that each action occurs once, on its stage's rank, after those of the rank that it depends on.
 absl::Status CheckRank(const Schedule& s, int rank) {
   std::map<Key, ActionKind> done;
   for (const Action& action : s.actions[rank]) {
@@ -56,7 +56,7 @@ absl::Status CheckRank(const Schedule& s, int rank) {
   return absl::OkStatus();
 }
 
-// What another stage must have done; nothing at the ends.
+// The action of another stage that `a` depends on, if any.
 std::optional<Key> NeedOf(const Schedule& s, const Action& a) {
   if (a.kind == ActionKind::kWeightGradient) return std::nullopt;
   const bool forward = a.kind == ActionKind::kForward;
@@ -85,7 +85,7 @@ class Run {
     result_.timeline.resize(s_.actions.size());
   }
 
-  // Runs what it can, until a round brings nothing new.
+  // Advances all ranks until none can proceed.
   absl::Status Finish() {
     bool moved = true;
     while (moved) {

@@ -20,14 +20,14 @@ using torch::autograd::variable_list;
 
 Edge EdgeOf(const at::Tensor& tensor) { return torch::autograd::impl::gradient_edge(tensor); }
 
-// Which nodes of a graph lead to one of its inputs.
+// Finds the nodes of a graph that lead to one of its inputs.
 class Paths {
  public:
   explicit Paths(const edge_list& inputs) {
     for (const Edge& input : inputs) leads_[input.function.get()] = true;
   }
 
-  // Looks at everything behind `root`: depth first, without recursion.
+  // Visits all nodes reachable from `root`: depth first, without recursion.
   void Follow(const std::shared_ptr<Node>& root) {
     std::vector<std::pair<std::shared_ptr<Node>, std::size_t>> stack;
     const auto enter = [&](const std::shared_ptr<Node>& node) {
@@ -117,7 +117,7 @@ std::vector<at::Tensor> SplitBackward::InputGradients(const std::vector<at::Tens
   if (leading.empty()) return of_inputs;
   const variable_list arrived = Execute(leading, given_to_leading, /*keep_graph=*/true, captured);
   for (const std::shared_ptr<Node>& node : paths.on_path()) {
-    // What a layer has saved of its input keeps the nodes before it alive, but needs nothing of them.
+    // A saved input of a layer keeps the previous nodes alive, but does not need them.
     if (!MeetsParameter(paths, *node)) node->release_variables();
     for (Edge& edge : node->next_edges()) {
       if (paths.LeadsToInput(edge)) edge = Edge();
@@ -128,7 +128,7 @@ std::vector<at::Tensor> SplitBackward::InputGradients(const std::vector<at::Tens
     if (inputs[i].defined() && inputs[i].requires_grad()) of_inputs[i] = arrived[end++];
   }
   for (std::size_t i = 0; i < captured.size(); ++i) {
-    // A leaf among the inputs takes no part in what is left; the parameters behind another input do.
+    // The second part does not include leaves among the inputs, but the parameters behind other inputs.
     const bool is_leaf = i < ends.size() && captured[i].function->num_outputs() == 0;
     if (is_leaf || !arrived[i].defined()) continue;
     cut_->edges.push_back(captured[i]);

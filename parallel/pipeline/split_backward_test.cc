@@ -1,5 +1,5 @@
-// Both parts together are one backward pass; the first one makes no gradient of a parameter, the second no product of
-// the first, and each product of matrices is computed once.
+// Both parts together equal one backward pass; the first computes no gradient of a parameter, the second repeats
+// nothing of the first, and each matrix product is computed once.
 #include "parallel/pipeline/split_backward.h"
 
 #include <ATen/TensorOperators.h>
@@ -118,7 +118,7 @@ TEST(SplitBackward, OutputsWithoutInputsBelongToTheSecondPart) {
   }
 }
 
-// What only the first part needed is released: between the parts a stage keeps what the second one reads.
+// Tensors that only the first part needs are released: between the parts, only those of the second are kept.
 TEST(SplitBackward, ReleasesTheRestOfTheGraph) {
   const Net net;
   const at::Tensor x = Numbers({kRows, kWidth}, 50).requires_grad_(true);

@@ -20,7 +20,7 @@ using Announcement = std::array<std::int64_t, 1 + kMostTensors*(2 + kMostDimensi
 comm::Communicator ChannelFrom(const comm::Communicator& pp, at::Device device) {
   if (pp.size() == 1) return pp;
   comm::Communicator channel = pp.Split(0, pp.rank(), pp.name());
-  // The device's transport is made by all of its ranks; messages join only two.
+  // All ranks must create the device's transport together, whereas a message involves only two.
   if (!device.is_cpu()) channel.OnCuda(device.index());
   return channel;
 }

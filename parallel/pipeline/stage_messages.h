@@ -1,14 +1,12 @@
-// What travels between pipeline stages: hidden states to the next one, their gradients back. Private to
-// parallel/pipeline.
+// Messages between pipeline stages: hidden states to the next one, their gradients back. Private to parallel/pipeline.
 //
 //   messages.Post(message, input_shape);                  // the receive, ahead of its use
 //   messages.Send(message, input_shape, {hidden});
 //   std::vector<at::Tensor> tensors = messages.Take(message, input_shape);   // waits
 //
-// A message is named by direction, receiving stage and micro-batch; between two stages of one rank it is handed
-// over. The receiver learns the tensors' types and sizes by an announcement in front of the first message of each
-// input shape, and keeps them; gradients have those of what they are the gradients of. Along the axis every rank
-// names the same input shape for the same micro-batch.
+// A message is identified by direction, receiving stage and micro-batch; between two stages of one rank no data is
+// sent. Types and sizes of the tensors are announced before the first message of each input shape, and kept; gradients
+// have those of their hidden states. All ranks of the axis must pass the same input shape for the same micro-batch.
 #ifndef PLAIT_PARALLEL_PIPELINE_STAGE_MESSAGES_H_
 #define PLAIT_PARALLEL_PIPELINE_STAGE_MESSAGES_H_
 
@@ -27,7 +25,7 @@ namespace plait::parallel {
 
 struct StageMessage {
   bool forward = true;
-  int stage = 0;  // that receives
+  int stage = 0;  // the receiving stage
   int micro_batch = 0;
 
   int sender() const { return forward ? stage - 1 : stage + 1; }
@@ -38,19 +36,20 @@ using InputShape = std::vector<std::int64_t>;
 
 class StageMessages {
  public:
-  // Collective: splits the axis, once for each direction and once for announcements, which belong to no step's
-  // traffic (axis "pp_shapes" of comm's counters).
+  // Collective. Splits the axis once per direction, and once for announcements, which are counted separately from the
+  // traffic of steps (axis "pp_shapes" of comm's counters).
   StageMessages(const comm::Communicator& pp, std::vector<int> rank_of_stage, at::Device device);
 
-  // Starts the receive if its sizes are known; nothing if it has been started, or the sender is this rank.
+  // Starts the receive if its sizes are known. Does nothing if it was started already or the sender is this rank.
   void Post(const StageMessage& message, const InputShape& input);
+  // Waits for the message and returns its tensors.
   std::vector<at::Tensor> Take(const StageMessage& message, const InputShape& input);
-  // Tensors must have the sizes of the first ones for this input shape; others end the process.
+  // Starts the send. The program ends if types or sizes differ from those of the first message of this input shape.
   void Send(const StageMessage& message, const InputShape& input, std::vector<at::Tensor> tensors);
 
   void PollSends();
   void WaitForSends();
-  // In Take and WaitForSends, so far.
+  // Total time spent waiting in Take and WaitForSends.
   std::int64_t waited_ns() const { return waited_ns_; }
 
  private:
@@ -69,7 +68,7 @@ class StageMessages {
     return m.forward ? forward_ : backward_;
   }
   int Tag(const StageMessage& message, int part) const;
-  // Of what lies between two stages; null: not known yet.
+  // The shapes between two stages; null: not known yet.
   Shapes* ShapesOf(const StageMessage& message, const InputShape& input);
   void Announce(const StageMessage& message, const Shapes& shapes);
   Shapes ReceiveAnnouncement(const StageMessage& message) const;

@@ -14,7 +14,7 @@ using models::ParameterSpec;
 using models::ParameterUnit;
 using models::UsedBy;
 
-// Sums of costs of blocks, with the ends on the outermost ones.
+// Costs of ranges of blocks; prologue and epilogue count with the first and last block.
 class RangeCosts {
  public:
   explicit RangeCosts(const StageCosts& costs) : sums_(costs.blocks.size() + 1, 0) {
@@ -31,8 +31,8 @@ class RangeCosts {
   std::vector<double> sums_;
 };
 
-// The least `combine` over all splits of the blocks in `stages` ranges, and where the ranges begin. A range
-// costs `of_range`, infinite where it is not allowed.
+// Returns the smallest cost, combined by `combine`, over all splits of the blocks into `stages` ranges, and the begin
+// of each range. `of_range`: cost of a range, infinite if it is not allowed.
 template <typename OfRange, typename Combine>
 std::pair<double, std::vector<int>> BestSplit(int blocks, int stages, const OfRange& of_range,
                                               const Combine& combine) {
@@ -60,7 +60,7 @@ bool IsOn(const ParameterSpec& parameter, bool has_prologue, bool has_epilogue) 
   return parameter.used_by == UsedBy::kPrologue ? has_prologue : has_epilogue;
 }
 
-// Parts of a root unit on a rank with these ends: its own parameters, and those that another rank shares.
+// Splits a root unit on a rank with these ends: parameters that only it has, and those shared with another rank.
 std::vector<ParameterUnit> PartsOfRoot(const ParameterUnit& root, bool has_prologue, bool has_epilogue) {
   std::vector<ParameterUnit> parts(2, root);
   parts[1].name += " (tied)";
@@ -78,7 +78,7 @@ std::vector<ParameterUnit> PartsOfRoot(const ParameterUnit& root, bool has_prolo
 
 StageCosts CostsByParameters(const std::vector<ParameterUnit>& units) {
   StageCosts costs;
-  // Of the whole tensor: ranks that have parts of it split the model alike, also where the parts are unequal.
+  // Of the whole tensor: so that ranks with different parts of it compute the same split.
   const auto elements = [](const ParameterSpec& p) {
     double count = 1;
     for (const std::int64_t size : p.placement.boxes.empty() ? p.tensor.sizes().vec() : p.placement.shape) {

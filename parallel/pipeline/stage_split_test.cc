@@ -1,4 +1,4 @@
-// Splits against every split there is, and the units of each rank.
+// Splits against all possible splits, and the units of each rank.
 #include "parallel/pipeline/stage_split.h"
 
 #include <ATen/ops/empty.h>
@@ -37,7 +37,7 @@ Quality QualityOf(const StageCosts& costs, const std::vector<StageRange>& ranges
   return quality;
 }
 
-// Of all ways to put `stages` - 1 walls between blocks: bits of `walls`.
+// Enumerates all ways to place `stages` - 1 separators between blocks, as bits of `walls`.
 Quality BestOf(const StageCosts& costs, int stages) {
   Quality best = {.most = INFINITY, .squares = INFINITY};
   const int blocks = static_cast<int>(costs.blocks.size());

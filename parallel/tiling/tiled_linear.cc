@@ -17,7 +17,7 @@
 namespace plait::parallel {
 namespace {
 
-// `total` in `parts` that differ by at most one.
+// Splits `total` into `parts` sizes that differ by at most one.
 std::vector<std::int64_t> Sizes(std::int64_t total, std::int64_t parts) {
   PLAIT_CHECK(parts >= 1 && parts <= total) << parts << " tiles of " << total;
   std::vector<std::int64_t> sizes;
@@ -39,7 +39,7 @@ struct TiledLinear::State {
   const at::Tensor& Weight(std::int64_t o, std::int64_t i) const {
     return units[o * options.in_tiles + i].parameters[0].tensor;
   }
-  // Undefined where there is none.
+  // Undefined without bias.
   at::Tensor Bias(std::int64_t o) const {
     return options.bias ? units[o * options.in_tiles].parameters[1].tensor : at::Tensor();
   }
@@ -52,7 +52,7 @@ struct TiledLinear::State {
 };
 
 at::Tensor TiledLinear::State::RunTile(std::int64_t o, std::int64_t i, const at::Tensor& x) const {
-  // Copies of the handles: an engine may call it again in backward.
+  // Captures the handles by value: an engine may call the tile again in backward.
   const models::BlockForward tile =
       [weight = Weight(o, i), bias = i == 0 ? Bias(o) : at::Tensor()](const models::BlockState& input) {
         return models::BlockState{at::linear(input.hidden, weight, bias)};

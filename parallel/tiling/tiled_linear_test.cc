@@ -135,7 +135,7 @@ TEST(TiledLinear, TilesRunOneAfterTheOther) {
   EXPECT_EQ(blocks, (std::vector<std::size_t>{10, 11, 12, 13, 14, 15}));
 }
 
-// Under the engine that holds a tile at a time: every rank brings the same samples, a share of the loss.
+// Under an engine that holds one tile at a time: every rank has the same samples and a fraction of the loss.
 TEST(TiledLinear, ShardedEqualsTheLayerWithoutTiles) {
   const comm::Communicator& world = comm::testing::World();
   const Layer whole = Whole();

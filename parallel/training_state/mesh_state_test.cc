@@ -1,6 +1,5 @@
-// Parameters that are split along tp, spread over pp, replicated and partial: saved on every mesh of the
-// world and loaded on every other one, with their optimizer's moments. The oracle is the whole tensor, which
-// every rank can write down.
+// Parameters that are split along tp, distributed over pp, replicated and partial: saved on every mesh and loaded on
+// every other one, with the optimizer's moments. The reference is the whole tensor, which every rank can compute.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
@@ -70,7 +69,7 @@ ParameterSpec Weight(int block, const Setting& s, int tp) {
           .placement = placement};
 }
 
-// The units of this rank: blocks are spread over pp.
+// The units of this rank; blocks are distributed over pp.
 std::vector<ParameterUnit> Units(const Setting& s, const comm::DeviceMesh& mesh) {
   std::vector<ParameterUnit> units;
   const int per_stage = kBlocks / s.pp, first = mesh.Coordinates()[0] * per_stage;
@@ -113,7 +112,7 @@ struct Program {
     ASSERT_TRUE(optimizer.Step().status.ok());
   }
 
-  // What this rank has of the whole tensor.
+  // This rank's part of the whole tensor.
   at::Tensor ValueOf(const ParameterSpec& p) const {
     const int block = p.name[6] - '0';
     return p.name.ends_with("weight") ? Weight(block, s, mesh.Coordinates()[3]).tensor.detach()

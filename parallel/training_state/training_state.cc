@@ -77,7 +77,8 @@ std::vector<TensorSpec> SpecsOf(const DataParallel& dp, const ShardedOptimizer* 
   return specs;
 }
 
-// Ranks along pipeline and layer-parallel axes have other tensors: those of all ranks, each once.
+// Collective. Ranks along pipeline and layer-parallel axes have different tensors: returns those of all ranks, each
+// once.
 std::vector<TensorSpec> SpecsOfAllRanks(const DataParallel& dp, const ShardedOptimizer* optimizer) {
   comm::ByteWriter mine;
   for (const TensorSpec& spec : SpecsOf(dp, optimizer)) WriteSpec(spec, mine);

@@ -1,4 +1,4 @@
-// Runs that stop and go on: on the same mesh with the same bits, on every other one to rounding.
+// Resumed runs: bitwise identical on the same mesh, identical to rounding on every other one.
 #include "parallel/training_state/training_state.h"
 
 #include <ATen/ops/equal.h>
@@ -120,7 +120,7 @@ TEST(TrainingStateTest, GoesOnAsIfItHadNotStopped) {
     for (const Mesh& loader : Meshes()) {
       SCOPED_TRACE(std::string(Name(saver.strategy)) + std::to_string(saver.shards) + " to " +
                    std::string(Name(loader.strategy)) + std::to_string(loader.shards));
-      Program resumed(loader, /*offset=*/1);  // what it had before does not count
+      Program resumed(loader, /*offset=*/1);  // with other initial values, which Load replaces
       const absl::Status loaded = resumed.Load(root + "/step-000000003");
       EXPECT_TRUE(loaded.ok()) << loaded;
       EXPECT_EQ(resumed.optimizer->steps(), 3);
@@ -149,7 +149,7 @@ TEST(TrainingStateTest, MomentsInAFileAreSavedAndLoadedToo) {
   whole.dp->WaitForParameters();
 }
 
-// Masters of every kind of place come back, and what computes is made of them.
+// Masters saved from a file are restored to every placement, and so are the parameters made from them.
 TEST(TrainingStateTest, MastersInAFileAreSavedAndLoadedToo) {
   const StateStoreOptions file = {.target = OffloadTarget::kFile, .folder = ::testing::TempDir()};
   const DataParallelOptions mixed = {.compute_type = at::kFloat},

@@ -1,5 +1,5 @@
-// What tests of LayerParallel are made of: a residual block, its serial network, numbers that are the same on
-// every rank.
+// Helpers for tests of LayerParallel: a residual block, the same network run serially, and numbers that are equal on
+// all ranks.
 #ifndef PLAIT_MGRIT_LAYER_PARALLEL_TESTING_RESIDUAL_H_
 #define PLAIT_MGRIT_LAYER_PARALLEL_TESTING_RESIDUAL_H_
 
@@ -16,12 +16,12 @@ namespace plait::mgrit::testing {
 
 inline constexpr std::int64_t kWidth = 4;
 
-// float64 numbers in [-1, 1) from a recurrence.
+// Pseudo-random float64 numbers in [-1, 1), the same on every rank.
 at::Tensor Numbers(std::vector<std::int64_t> sizes, std::uint64_t seed);
 
-// u + dt tanh(u W^T + b); notes its calls.
+// u + dt tanh(u W^T + b); records its calls.
 struct Residual : models::Block {
-  // Own weight and bias of `dtype`, entries below `scale`; or, where defined, the bias given.
+  // Own weight and bias of `dtype`, with entries in [-scale, scale); or tied_bias, if defined.
   explicit Residual(std::uint64_t seed, at::ScalarType dtype = at::kDouble, double scale = 1,
                     const at::Tensor& tied_bias = {});
   models::BlockState Forward(const models::BlockState& in, const models::BlockContext& context) override;
