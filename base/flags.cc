@@ -208,7 +208,8 @@ class ArgumentReader {
     const auto refuse = [&](auto... words) {
       return absl::InvalidArgumentError(absl::StrCat("--flagfile=", path, ": ", words...));
     };
-    if (in_file_) return refuse("--flagfile inside a flag file is not supported; give it on the command line");
+    if (in_file_)
+      return refuse("--flagfile inside a flag file is not supported; give it on the command line");
     std::ifstream file(FromUser(path));
     if (!file) return refuse("cannot be read; expected a file with a flag per line");
     int number = 0;

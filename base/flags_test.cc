@@ -150,8 +150,9 @@ TEST_F(FlagsTest, AFlagFileThatIsWrongIsNamedWithItsLine) {
   EXPECT_EQ(error("lr=1"), "line 1: 'lr=1': expected --flag=value");
   EXPECT_EQ(error("--lr 1"), "line 1: unknown flag --lr 1; did you mean --lr? (--help lists all)");
   EXPECT_EQ(error("--data-dir=\"\\q\""), "line 1: '--data-dir=\"\\q\"': invalid C escape sequence");
-  EXPECT_EQ(error("--flagfile=x"),
-            "line 1: --flagfile=x: --flagfile inside a flag file is not supported; give it on the command line");
+  EXPECT_EQ(
+      error("--flagfile=x"),
+      "line 1: --flagfile=x: --flagfile inside a flag file is not supported; give it on the command line");
   EXPECT_EQ(Parse({"--flagfile=/none"}),
             "--flagfile=/none: cannot be read; expected a file with a flag per line");
   EXPECT_EQ(Parse({"--flagfile"}), "--flagfile needs a value, such as --flagfile=settings.flags");

@@ -35,14 +35,14 @@ constexpr int kUsageError = 2;
 constexpr int kDefaultRanks = 2;
 
 base::ToolUsage Usage() {
-  return {
-      .name = "doctor",
-      .summary =
-          "Diagnoses problems of runs on these ranks and suggests fixes. Each line is OK, WARNING or ERROR with what was "
-          "found and what to do. The exit code is 1 if there is an ERROR.",
-      .examples = {"doctor --nproc=4 --folder=/scratch/runs", "srun -n 16 doctor --nproc=16",
-                   "mpirun -n 8 doctor --json"},
-      .groups = {{"Run", {"nproc", "folder", "timeout"}}, {"Output", {"json"}}}};
+  return {.name = "doctor",
+          .summary =
+              "Diagnoses problems of runs on these ranks and suggests fixes. Each line is OK, WARNING or "
+              "ERROR with what was "
+              "found and what to do. The exit code is 1 if there is an ERROR.",
+          .examples = {"doctor --nproc=4 --folder=/scratch/runs", "srun -n 16 doctor --nproc=16",
+                       "mpirun -n 8 doctor --json"},
+          .groups = {{"Run", {"nproc", "folder", "timeout"}}, {"Output", {"json"}}}};
 }
 
 std::string Folder() { return base::FromUser(absl::GetFlag(FLAGS_folder)); }

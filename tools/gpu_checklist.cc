@@ -27,7 +27,8 @@
 ABSL_FLAG(std::string, checks, "", "comma-separated names of the checks to run (default: all)");
 ABSL_FLAG(bool, list, false, "list the checks and exit");
 ABSL_FLAG(std::string, programs, "",
-          "directory with test_dist, train_gpt, train_cnn, train_gru, doctor and conformance_nccl_test (default: that of gpu_checklist)");
+          "directory with test_dist, train_gpt, train_cnn, train_gru, doctor and conformance_nccl_test "
+          "(default: that of gpu_checklist)");
 ABSL_FLAG(std::string, report, "gpu_report.txt", "file for the report");
 
 namespace plait::gpu_checks {
@@ -103,7 +104,8 @@ int Main(int argc, char** argv) {
   const device::RankFacts facts = device::DetectRankFacts({});
   if (facts.gpus == 0) {
     return Fail(
-        absl::StrCat("LibTorch finds no GPU on ", facts.host, facts.obstacle.empty() ? "" : ": ", facts.obstacle,
+        absl::StrCat("LibTorch finds no GPU on ", facts.host, facts.obstacle.empty() ? "" : ": ",
+                     facts.obstacle,
                      "; run this on a machine with one, and check CUDA_VISIBLE_DEVICES and the driver "
                      "with nvidia-smi"),
         1);

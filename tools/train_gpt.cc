@@ -105,9 +105,9 @@ int main(int argc, char** argv) {
   return training::RunProgram(
       argc, argv,
       {.name = "train_gpt",
-       .summary =
-           "Trains a GPT on a text, on any mesh: DDP, ZeRO-1, ZeRO-2, FSDP, with replicas, tensor, context, pipeline and "
-           "layer parallelism; with --moe a mixture of experts.",
+       .summary = "Trains a GPT on a text, on any mesh: DDP, ZeRO-1, ZeRO-2, FSDP, with replicas, tensor, "
+                  "context, pipeline and "
+                  "layer parallelism; with --moe a mixture of experts.",
        .examples = {"train_gpt --nproc=2 --preset=shakespeare-cpu --strategy=fsdp",
                     "train_gpt --nproc=4 --strategy=fsdp --mesh=dp_replicate=2,dp_shard=2 --data=input.txt",
                     "train_gpt --mesh=pp=4 --gradient-accumulation-steps=8 --pipeline-schedule=zb-h1",

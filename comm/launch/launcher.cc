@@ -150,7 +150,8 @@ absl::Status CheckPmi(const Launcher& launcher, const Lookup& lookup) {
       std::any_of(kPmi.begin(), kPmi.end(), [&](const char* name) { return lookup(name) != nullptr; });
   if (launcher.kind != LauncherKind::kSlurm || has_pmi) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      "srun started this process without PMI, which MPI needs to find the other ranks; use srun --mpi=pmix (srun "
+      "srun started this process without PMI, which MPI needs to find the other ranks; use srun --mpi=pmix "
+      "(srun "
       "--mpi=list shows "
       "what there is), launch, or mpirun");
 }

@@ -34,10 +34,11 @@ absl::Status CheckOpenFiles(int ranks) {
 absl::Status CheckFileSize(int ranks) {
   constexpr rlim_t kNeeded = 16 << 20;
   rlimit limit{};
-  if (ranks == 1 || getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= kNeeded) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("this process may write files of ", limit.rlim_cur, " bytes; to start ", ranks, " ranks needs ",
-                   kNeeded >> 20, " MiB: raise the limit (ulimit -f)"));
+  if (ranks == 1 || getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= kNeeded)
+    return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("this process may write files of ", limit.rlim_cur,
+                                                   " bytes; to start ", ranks, " ranks needs ", kNeeded >> 20,
+                                                   " MiB: raise the limit (ulimit -f)"));
 }
 
 // mpirun also in a Slurm job, because srun may not support the MPI; srun only if there is nothing else.

@@ -71,8 +71,7 @@ absl::Status AddFiles(const std::string& folder, const std::vector<std::string>&
   for (const std::string& name : FoldersIn(folder)) {
     const auto found = std::find(classes.begin(), classes.end(), name);
     if (found == classes.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(folder, "/", name, ": not a class of the training set"));
+      return absl::InvalidArgumentError(absl::StrCat(folder, "/", name, ": not a class of the training set"));
     }
     const std::string path = absl::StrCat(folder, "/", name);
     for (const std::string& file :

@@ -29,8 +29,7 @@ absl::StatusOr<Image> RgbOf(const AVFrame& frame) {
   const FfmpegOwned<SwsContext> convert(
       sws_getContext(frame.width, frame.height, format, frame.width, frame.height, AV_PIX_FMT_RGB24,
                      SWS_BILINEAR | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT, nullptr, nullptr, nullptr));
-  if (convert == nullptr)
-    return absl::InvalidArgumentError("unsupported pixel format");
+  if (convert == nullptr) return absl::InvalidArgumentError("unsupported pixel format");
   const int* colours =
       sws_getCoefficients(frame.colorspace == AVCOL_SPC_BT709 ? SWS_CS_ITU709 : SWS_CS_ITU601);
   sws_setColorspaceDetails(convert.get(), colours, full_range ? 1 : 0, colours, 1, 0, 1 << 16, 1 << 16);

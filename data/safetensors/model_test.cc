@@ -207,10 +207,8 @@ TEST(ShardIndexTest, EachFaultHasItsLine) {
   EXPECT_EQ(error("{\"weight_map\":{}"), "not JSON, expected an object with weight_map");
   EXPECT_EQ(error("{}"), "no weight_map, expected one with a file for every tensor");
   EXPECT_EQ(error(R"({"weight_map":[]})"), "no weight_map, expected one with a file for every tensor");
-  EXPECT_EQ(error(R"({"weight_map":{"a":"x","a":"y"}})"),
-            "duplicate name \"a\"");
-  EXPECT_EQ(error(R"({"weight_map":{},"weight_map":{}})"),
-            "duplicate name \"weight_map\"");
+  EXPECT_EQ(error(R"({"weight_map":{"a":"x","a":"y"}})"), "duplicate name \"a\"");
+  EXPECT_EQ(error(R"({"weight_map":{},"weight_map":{}})"), "duplicate name \"weight_map\"");
   for (const char* file : {"3", "\"\"", "\"../x\"", "\"/etc/passwd\"", "\"..\"", "{}", "\"a\\u0000b\""}) {
     EXPECT_EQ(error(absl::StrCat(R"({"weight_map":{"a":)", file, "}}")),
               "weight_map of \"a\" is not a plain file name, expected a file beside the index");

@@ -56,8 +56,7 @@ absl::StatusOr<Json> ParseObject(absl::string_view text) {
     return absl::DataLossError("not JSON, expected an object with weight_map");
   }
   if (watch.twice()) {
-    return absl::DataLossError(
-        absl::StrCat("duplicate name ", Quoted(*watch.twice())));
+    return absl::DataLossError(absl::StrCat("duplicate name ", Quoted(*watch.twice())));
   }
   return root;
 }

@@ -112,7 +112,8 @@ class Preparation {
 constexpr char kVocabulary[] = "/vocab.json", kMerges[] = "/merges.txt";  // Hugging Face's names
 
 // Into files `vocabulary` and `merges`.
-absl::Status CopyTokenizer(const std::string& from, const std::string& vocabulary, const std::string& merges) {
+absl::Status CopyTokenizer(const std::string& from, const std::string& vocabulary,
+                           const std::string& merges) {
   std::error_code ignored;
   const bool renamed = !std::filesystem::exists(absl::StrCat(from, kVocabulary), ignored);
   const std::pair<std::string, std::string> files[] = {{renamed ? "/encoder.json" : kVocabulary, vocabulary},
@@ -131,7 +132,8 @@ bool SameBytes(const std::string& a, const std::string& b) {
 
 // Files get their names one after the other. Ids of an earlier vocabulary would be read, without an error, as text of the new
 // one: they go before it comes.
-absl::Status RemoveIdsOfOther(const std::string& vocabulary, const std::string& merges, const std::string& out) {
+absl::Status RemoveIdsOfOther(const std::string& vocabulary, const std::string& merges,
+                              const std::string& out) {
   if (SameBytes(vocabulary, out + kVocabulary) && SameBytes(merges, out + kMerges)) return absl::OkStatus();
   for (const char* ids : {"/train.bin", "/val.bin"}) {
     std::error_code error;
@@ -193,8 +195,8 @@ absl::StatusOr<PreparedTokens> PrepareTokens(
     return RemoveIdsOfOther(partial[4], partial[5], options.out);
   };
   absl::Status filled;  // without the names of the six files in front
-  const absl::Status written = WriteTogether({file("train.bin"), file("val.bin"), file("train.idx"), file("val.idx"),
-                                              file("vocab.json"), file("merges.txt")},
+  const absl::Status written = WriteTogether({file("train.bin"), file("val.bin"), file("train.idx"),
+                                              file("val.idx"), file("vocab.json"), file("merges.txt")},
                                              [&](const auto& partial) { return filled = fill(partial); });
   PLAIT_RETURN_IF_ERROR(filled);
   PLAIT_RETURN_IF_ERROR(written);

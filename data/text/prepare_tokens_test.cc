@@ -149,7 +149,8 @@ TEST_F(PrepareTokensTest, NoIdsBesideAnotherVocabulary) {
   const std::string before = *ReadWholeFile(In("out/vocab.json"));
   Write("bpe/vocab.json", ByteVocabulary(/*with_end=*/false));
   EXPECT_FALSE(PrepareTokens(Options("two.jsonl")).ok());
-  EXPECT_TRUE(*ReadWholeFile(In("out/vocab.json")) == before || !std::filesystem::exists(In("out/train.bin")));
+  EXPECT_TRUE(*ReadWholeFile(In("out/vocab.json")) == before ||
+              !std::filesystem::exists(In("out/train.bin")));
 
   std::filesystem::remove_all(In("out/val.idx"));
   ASSERT_TRUE(PrepareTokens(Options("two.jsonl")).ok());

@@ -33,13 +33,13 @@ absl::StatusOr<std::shared_ptr<const TokenFile>> TokenFile::Open(const std::stri
   const TokenType type = file->documents_.has_value() ? file->documents_->type() : TokenType::kUint16;
   const std::int64_t bytes = std::ssize(file->ids_.bytes());
   if (bytes % BytesOf(type) != 0) {
-    return absl::DataLossError(
-        absl::StrCat(path, ": ", bytes, " bytes are not a multiple of the token size ", BytesOf(type), ": truncated"));
+    return absl::DataLossError(absl::StrCat(path, ": ", bytes, " bytes are not a multiple of the token size ",
+                                            BytesOf(type), ": truncated"));
   }
   file->tokens_ = Tokens(type, file->ids_.bytes());
   if (file->documents_.has_value() && file->documents_->tokens() != file->tokens_.size()) {
-    return absl::DataLossError(absl::StrCat(path, ": ", file->tokens_.size(), " tokens, but ", index, " lists ",
-                                            file->documents_->tokens(),
+    return absl::DataLossError(absl::StrCat(path, ": ", file->tokens_.size(), " tokens, but ", index,
+                                            " lists ", file->documents_->tokens(),
                                             ": one of them is cut short, or of another corpus"));
   }
   return file;

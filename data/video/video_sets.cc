@@ -145,8 +145,7 @@ absl::StatusOr<VideoSets> FindVideos(const FindVideosOptions& options) {
   VideoSets sets;
   sets.class_names = NamesIn(folder, IsFolder);
   if (sets.class_names.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat(folder, ": no class folders; expected CLASS/NAME.avi in it"));
+    return absl::NotFoundError(absl::StrCat(folder, ": no class folders; expected CLASS/NAME.avi in it"));
   }
   Split split;
   for (std::size_t label = 0; label < sets.class_names.size(); ++label) {

@@ -5,7 +5,8 @@
 #include "comm/launch/supervision/run_on_ranks.h"
 #include "comm/session_main.h"
 
-ABSL_FLAG(int, nproc, 1, "start itself on this many ranks of this machine, unless a launcher has started it");
+ABSL_FLAG(int, nproc, 1,
+          "number of ranks to start on this machine; ignored under mpirun or another launcher");
 
 namespace plait::mgrit::examples {
 

@@ -12,7 +12,7 @@
 #include "mgrit/examples/example_main.h"
 #include "mgrit/examples/heat_problem.h"
 
-ABSL_FLAG(int, nx, 33, "spatial points, both ends included; spatial coarsening likes 2^k + 1");
+ABSL_FLAG(int, nx, 33, "spatial points, both ends included; 2^k + 1 allows the most spatial coarsening");
 ABSL_FLAG(bool, spatial_coarsening, true,
           "halve the spatial intervals from time level to time level while it can be done");
 ABSL_FLAG(std::string, initial_guess, "0",

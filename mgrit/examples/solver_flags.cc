@@ -25,18 +25,18 @@ ABSL_FLAG(Words, nrelax, {"1"}, "CF-sweeps: 0 is F-, 1 FCF-relaxation, ...; one 
 ABSL_FLAG(Words, c_weight, {"1"}, "weight of C-relaxation; one number or a list");
 ABSL_FLAG(std::string, cycle, "V", "V, W or F");
 ABSL_FLAG(std::int64_t, coarse_window, 0,
-          "solve the coarsest level in windows of so many steps, side by side; 0: from end to end");
+          "solve the coarsest level in parallel windows of this many steps (asynchronous truncated MGRIT); "
+          "0: sequentially");
 ABSL_FLAG(bool, fmg, false, "full multigrid: F-cycles with --fmg-v-cycles V-cycles a level");
-ABSL_FLAG(int, fmg_iterations, -1, "iterations that are such F-cycles; -1: all");
+ABSL_FLAG(int, fmg_iterations, -1, "number of iterations that are F-cycles; -1: all");
 ABSL_FLAG(int, fmg_v_cycles, 1, "V-cycles per level of an F-cycle");
 ABSL_FLAG(bool, skip_downcycle, false,
           "start on the coarsest level, from the initial guess; no residual then");
 ABSL_FLAG(double, tol, 1e-9, "stop when the residual norm is below this; 0: never");
-ABSL_FLAG(double, rtol, 0, "the same, times the first residual norm; excludes --tol when above 0");
+ABSL_FLAG(double, rtol, 0, "the same, times the first residual norm; replaces --tol if positive");
 ABSL_FLAG(int, max_iter, 30, "most iterations, a skipped down-cycle included");
 ABSL_FLAG(std::string, storage, "all", "states kept on the finest level: all, or cpoints");
-ABSL_FLAG(int, c_point_levels, 1,
-          "with --storage=cpoints, how many levels, the finest first, keep no F-points");
+ABSL_FLAG(int, c_point_levels, 1, "with --storage=cpoints, number of finest levels that store only C-points");
 ABSL_FLAG(std::string, residual, "restriction",
           "residual taken in the cycle's restriction, or of the cycle's result: "
           "restriction, or cycle");
@@ -44,8 +44,9 @@ ABSL_FLAG(std::string, time_norm, "2",
           "norm over time of the residuals at the C-points, each in its 2-norm: 1, 2 or max");
 ABSL_FLAG(double, divergence_factor, 0,
           "give up when the residual is above this many times the first; 0: when it is not finite");
-ABSL_FLAG(int, stagnation, 0,
-          "give up when the residual has not fallen to 0.9 of its least in so many iterations; 0: never");
+ABSL_FLAG(
+    int, stagnation, 0,
+    "stop if the best residual of the last N iterations is not below 0.9 times the best before; 0: never");
 ABSL_FLAG(std::string, history, "", "write the residual history to this file, as comma-separated values");
 
 namespace plait::mgrit::examples {
@@ -80,7 +81,7 @@ absl::StatusOr<std::vector<double>> Numbers(const char* flag, const Words& words
   for (const std::string& word : words) {
     double number = 0;
     if (!absl::SimpleAtod(word, &number)) {
-      return absl::InvalidArgumentError(absl::StrCat("--", flag, ": \"", word, "\" is no number"));
+      return absl::InvalidArgumentError(absl::StrCat("--", flag, ": \"", word, "\" is not a number"));
     }
     numbers.push_back(number);
   }
@@ -155,6 +156,10 @@ absl::StatusOr<Options> OptionsFromFlags() {
   options.fmg_v_cycles = absl::GetFlag(FLAGS_fmg_v_cycles);
   options.skip_downcycle = absl::GetFlag(FLAGS_skip_downcycle);
   options.max_iterations = absl::GetFlag(FLAGS_max_iter);
+  if (!(absl::GetFlag(FLAGS_rtol) >= 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--rtol=", absl::GetFlag(FLAGS_rtol), ": expected 0 or more"));
+  }
   SetTolerance(options);
   PLAIT_RETURN_IF_ERROR(Validate(options, StepsFromFlags()));
   return options;

@@ -19,7 +19,7 @@ ABSL_FLAG(std::string, newton_start, "iterate",
           "where Newton's method starts: from the solver's current iterate, or the state before the step: "
           "iterate, or before");
 ABSL_FLAG(double, newton_loose, 1e-8, "tolerance of Newton's method in the first iteration");
-ABSL_FLAG(double, newton_tight, 1e-12, "the same near convergence; equal to --newton-loose: always");
+ABSL_FLAG(double, newton_tight, 1e-12, "tolerance near convergence; equal to --newton-loose: constant");
 
 namespace plait::mgrit::examples {
 namespace {

@@ -190,6 +190,20 @@ TEST_F(ContinuedPassTest, CostsOneCycleInBothDirections) {
   }
 }
 
+// As any recorded pass that waits for its backward: its steps are those of the options at its forward.
+TEST_F(ContinuedPassTest, APassThatWaitsKeepsOptionsAsTheyAre) {
+  const LayerParallelOptions other = MakeLayerParallelOptions(2, kFactor, 3, 1);
+  net_.KeepPasses();
+  Gradient(Linear);
+  net_.ContinueKeptPasses();
+  for (const char* pass : {"continued", "new"}) {
+    const at::Tensor out = net_.Forward(at::tensor(kInput, at::kDouble));
+    EXPECT_EQ(net_.CheckOptions(other).code(), absl::StatusCode::kFailedPrecondition) << pass;
+    Gradients(Linear(out), {block_->sources});
+    EXPECT_TRUE(net_.CheckOptions(other).ok()) << pass;
+  }
+}
+
 TEST_F(ContinuedPassTest, EachPassGoesOnFromItsOwnAndTheNextOneIsNew) {
   const at::Tensor alone = Gradient(Square);
   std::vector<at::Tensor> apart;

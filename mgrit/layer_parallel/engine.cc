@@ -109,6 +109,7 @@ std::unique_ptr<NetworkSolve> LayerParallel::Engine::TakeKept(const at::Tensor& 
   std::unique_ptr<NetworkSolve> solve = std::move(kept_.front());
   kept_.pop_front();
   continues_ = !kept_.empty();
+  ++taken_;
   solve->set_continues(true);
   return solve;
 }

@@ -149,7 +149,7 @@ void RankClocks::PassTime() {
     if (rank.state == State::kComputing) next = std::min(next, now_ + rank.remaining / speed);
     if (rank.state == State::kSleeping) next = std::min(next, rank.wake);
   }
-  PLAIT_CHECK(next < kNever) << "the ranks wait for each other in a circle";
+  PLAIT_CHECK(next < kNever) << "deadlock between ranks";
   const double passed = std::max(next - now_, 0.0);
   now_ = std::max(next, now_);
   for (Rank& rank : ranks_) {

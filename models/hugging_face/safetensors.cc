@@ -39,7 +39,8 @@ st::DType DTypeOf(at::ScalarType type) {
 absl::Status Read(const st::Model& files, const FileTensor& tensor) {
   PLAIT_ASSIGN_OR_RETURN(const st::TensorView view, files.Find(tensor.name));
   const absl::StatusOr<at::ScalarType> type = TypeOf(view);
-  if (!type.ok()) return base::Prefixed(type.status(), absl::StrCat(files.path(), ": ", st::Quoted(tensor.name)));
+  if (!type.ok())
+    return base::Prefixed(type.status(), absl::StrCat(files.path(), ": ", st::Quoted(tensor.name)));
   const at::Tensor values = at::empty(tensor.shape, *type);
   PLAIT_RETURN_IF_ERROR(
       files.ReadInto(tensor.name, {view.info.dtype, tensor.shape}, values.mutable_data_ptr()));

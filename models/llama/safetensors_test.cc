@@ -146,7 +146,8 @@ TEST(HuggingFaceLlama, HoldsSizesAgainstTheFiles) {
   const std::string folder = Folder("sizes");
   ASSERT_TRUE(SaveHuggingFaceLlama(Drawn(at::kFloat), folder).ok());
   for (const auto& [size, number, problem] :
-       {std::tuple(&LlamaOptions::n_layers, std::int64_t{1'000'000'000}, "the options ask for 1000000000 layers, but"),
+       {std::tuple(&LlamaOptions::n_layers, std::int64_t{1'000'000'000},
+                   "the options ask for 1000000000 layers, but"),
         std::tuple(&LlamaOptions::hidden, std::int64_t{1} << 31, "parameters of 2 x 24 x 2147483648 numbers"),
         std::tuple(&LlamaOptions::vocab_size, std::int64_t{1} << 31,
                    "parameters of 2147483648 x 24 numbers")}) {

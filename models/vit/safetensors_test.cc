@@ -104,7 +104,8 @@ TEST(HuggingFaceVit, HoldsSizesAgainstTheFiles) {
   const std::string folder = Folder("sizes");
   ASSERT_TRUE(SaveHuggingFaceVit(Drawn(true, at::kFloat), folder).ok());
   for (const auto& [size, number, problem] :
-       {std::tuple(&VitOptions::depth, std::int64_t{1'000'000'000}, "the options ask for 1000000000 layers, but"),
+       {std::tuple(&VitOptions::depth, std::int64_t{1'000'000'000},
+                   "the options ask for 1000000000 layers, but"),
         std::tuple(&VitOptions::mlp_dim, std::int64_t{1} << 31, "parameters of 2 x 12 x 2147483648 numbers"),
         std::tuple(&VitOptions::image_size, std::int64_t{1} << 31,
                    "parameters of 288230376151711745 x 12 numbers")}) {

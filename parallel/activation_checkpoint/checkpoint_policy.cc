@@ -28,8 +28,8 @@ bool Fits(absl::string_view pattern, absl::string_view name) {
 absl::Status PickEvery(absl::string_view number, std::vector<bool>& picked) {
   int step = 0;
   if (!absl::SimpleAtoi(number, &step) || step < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("activation checkpoints \"every=", number,
-                                                   "\": expected an integer of blocks from 1 on"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("activation checkpoints \"every=", number, "\": expected an integer of at least 1"));
   }
   for (std::size_t block = 0; block < picked.size(); block += step) picked[block] = true;
   return absl::OkStatus();

@@ -161,7 +161,8 @@ CheckpointIndex IndexFrom(const std::string& contents) {
 
 // Adds the pieces of the tables to the layout. Throws if they refer to tensors or boxes that do not exist.
 void AddPieces(const PieceTables& tables, Layout& layout) {
-  if (tables.pieces.size() % tables.columns != 0) throw std::out_of_range("a row of /plait/pieces is truncated");
+  if (tables.pieces.size() % tables.columns != 0)
+    throw std::out_of_range("a row of /plait/pieces is truncated");
   for (std::size_t row = 0; row < tables.pieces.size(); row += tables.columns) {
     const std::int64_t* numbers = &tables.pieces[row];
     const Shape& shape = layout.tensors.at(numbers[0]).shape;

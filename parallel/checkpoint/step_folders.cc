@@ -39,7 +39,8 @@ std::string NameOf(std::int64_t step) { return absl::StrFormat("%s%09d", kPrefix
 std::optional<std::int64_t> StepNamed(absl::string_view name) {
   std::int64_t step = 0;
   absl::string_view digits = name;
-  if (!absl::ConsumePrefix(&digits, kPrefix) || !absl::SimpleAtoi(digits, &step) || step < 0) return std::nullopt;
+  if (!absl::ConsumePrefix(&digits, kPrefix) || !absl::SimpleAtoi(digits, &step) || step < 0)
+    return std::nullopt;
   if (NameOf(step) != name) return std::nullopt;  // step-5 would be looked for as step-000000005
   return step;
 }

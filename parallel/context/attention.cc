@@ -130,7 +130,8 @@ at::Tensor Attention(const ContextAxis& axis, const at::Tensor& query, const at:
       << "a sequence of " << whole.length << " tokens, of which ranks have " << padded;
   if (!axis.split()) return WholeAttention(query, key, value, whole);
   if (axis.kind() == ContextKind::kUlysses) return UlyssesAttention(axis, query, key, value, whole);
-  PLAIT_CHECK(query.size(2) % 2 == 0) << query.size(2) << " tokens are no two chunks";
+  PLAIT_CHECK(query.size(2) % 2 == 0)
+      << query.size(2) << " tokens per rank; ring attention needs an even number";
   return RingAttention(axis, query, key, value, whole);
 }
 

@@ -7,7 +7,10 @@
 #include <ATen/ops/empty_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -20,8 +23,10 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+// At most 2^32 - 1, which a probability next to 1 would be rounded beyond.
 std::uint32_t ThresholdOf(double probability) {
-  return static_cast<std::uint32_t>(std::llround(std::ldexp(probability, 32)));
+  constexpr long long kMost = std::numeric_limits<std::uint32_t>::max();
+  return static_cast<std::uint32_t>(std::min(std::llround(std::ldexp(probability, 32)), kMost));
 }
 
 double ScaleOf(double probability) { return 1 / (1 - probability); }

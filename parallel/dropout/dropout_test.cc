@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/count_nonzero.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/randn.h>
@@ -82,6 +83,14 @@ TEST(Dropout, KeepsAndScales) {
   near(kept.select(1, 17), 1 - p);
   near(kept.narrow(1, 1, 999).logical_and(kept.narrow(1, 0, 999)), (1 - p) * (1 - p));
   near(kept.narrow(0, 1, 999).logical_and(kept.narrow(0, 0, 999)), (1 - p) * (1 - p));
+}
+
+// In 32 bits such a probability rounds to 1: 2^-32 of all is kept, not everything.
+TEST(Dropout, AlmostAllMayBeDropped) {
+  const Mask mask = {.probability = 1 - 1e-12, .seed = 5};
+  EXPECT_EQ(
+      Dropout(at::ones({kRows, kColumns}, at::kDouble), mask, Whole()).count_nonzero().item<std::int64_t>(),
+      0);
 }
 
 TEST(Dropout, OtherSeedsHaveOtherMasks) {

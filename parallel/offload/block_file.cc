@@ -44,7 +44,7 @@ absl::Status CannotOpen(const std::string& what, const std::string& folder, int 
 absl::Status Failed(const std::string& what, const char* action, const std::string& folder,
                     std::int64_t offset, int error) {
   const std::string message =
-      absl::StrFormat("%s in %s: cannot %s at byte %d: %s; go on from a checkpoint, with another folder",
+      absl::StrFormat("%s in %s: cannot %s at byte %d: %s; resume from a checkpoint, with another folder",
                       what, folder, action, offset, std::strerror(error));
   return MeansFull(error) ? absl::ResourceExhaustedError(message) : absl::DataLossError(message);
 }

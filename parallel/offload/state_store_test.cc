@@ -224,7 +224,7 @@ TEST(StateStore, AWriteThatFailsComesOutOfALaterCallAndStays) {
   EXPECT_EQ(std::string(status.message()).find("optimizer state in " + Folder() + ": cannot write at byte "),
             0u)
       << status;
-  EXPECT_NE(status.message().find("go on from a checkpoint"), absl::string_view::npos) << status;
+  EXPECT_NE(status.message().find("resume from a checkpoint"), absl::string_view::npos) << status;
   EXPECT_EQ(store->Acquire(0).status(), status);
   EXPECT_EQ(store->Acquire(2).status(), status);
 }

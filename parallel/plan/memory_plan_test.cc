@@ -191,10 +191,10 @@ TEST(MemoryPlan, SaysWhatDoesNotFitAndWhatWould) {
   EXPECT_TRUE(CheckFits(plan, {}, 2).ok());
   const absl::Status fewer = CheckFits(plan, {.bytes = 2 * total - 2, .limited_by = "MemAvailable"}, 2);
   EXPECT_EQ(fewer.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(
-      fewer.message(),
-      "the run needs 0.000 GB on each rank, but only 0.000 GB are available (MemAvailable: 0.000 GB for 2 ranks): "
-      "at most 7 samples per rank and pass fit");
+  EXPECT_EQ(fewer.message(),
+            "the run needs 0.000 GB on each rank, but only 0.000 GB are available (MemAvailable: 0.000 GB "
+            "for 2 ranks): "
+            "at most 7 samples per rank and pass fit");
   MemoryPlanRequest larger = Request(Strategy::kZero1, kRanks);
   for (int i = 0; i < 20; ++i) larger.units.push_back({"block", kBlock, kBlock, false});
   const MemoryPlan large = PlanMemory(larger);

@@ -32,8 +32,7 @@ void Change(std::string& bytes, std::mt19937_64& random) {
       bytes[place] = static_cast<char>(random());
       break;
     case 3:
-    case 4:
-    {
+    case 4: {
       // One after the other: the order of a call's arguments is the compiler's.
       const bool narrow = random() % 2 == 0;
       const auto extreme = kExtremes[random() % kExtremes.size()];

@@ -43,11 +43,10 @@ int OmpThreads() {
 constexpr char kSeparator[] = "\n";
 
 std::string Serialize(const RankFacts& f) {
-  return absl::StrJoin(
-      {std::to_string(static_cast<int>(f.request.kind)), std::to_string(f.request.threads), f.host, f.node,
-       std::to_string(f.gpus), f.visible, std::to_string(f.cores), std::to_string(f.omp_threads),
-       absl::StrReplaceAll(f.obstacle, {{kSeparator, " "}})},
-      kSeparator);
+  return absl::StrJoin({std::to_string(static_cast<int>(f.request.kind)), std::to_string(f.request.threads),
+                        f.host, f.node, std::to_string(f.gpus), f.visible, std::to_string(f.cores),
+                        std::to_string(f.omp_threads), absl::StrReplaceAll(f.obstacle, {{kSeparator, " "}})},
+                       kSeparator);
 }
 
 RankFacts Parse(const std::string& text) {

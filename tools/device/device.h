@@ -36,10 +36,11 @@ struct DeviceRequest {
 // What a rank knows about itself and its node.
 struct RankFacts {
   DeviceRequest request = {};
-  std::string host;          // the node's name, for messages
-  std::string node;          // differs between nodes, also between those of one name
-  int gpus = 0;              // that LibTorch sees in this process, after CUDA_VISIBLE_DEVICES; 0 for kCpu, unasked
-  std::string obstacle = "";  // why LibTorch sees none, where that is known: its CUDA library cannot be loaded
+  std::string host;  // the node's name, for messages
+  std::string node;  // differs between nodes, also between those of one name
+  int gpus = 0;      // that LibTorch sees in this process, after CUDA_VISIBLE_DEVICES; 0 for kCpu, unasked
+  std::string obstacle =
+      "";                    // why LibTorch sees none, where that is known: its CUDA library cannot be loaded
   std::string visible = "";  // CUDA_VISIBLE_DEVICES; empty: not set
   int cores = 1;             // that this process may run on
   int omp_threads = 0;       // OMP_NUM_THREADS; 0: not set

@@ -21,8 +21,7 @@ Finding CheckDevices(const Ranks& ranks) {
           "install the driver's libcuda.so.1 or pass it into the container"};
     }
     if (!rank.built_with_cuda) {
-      return Complaint{Severity::kWarning,
-                       absl::StrCat(rank.devices, " devices, but this build has no CUDA"),
+      return Complaint{Severity::kWarning, absl::StrCat(rank.devices, " devices, but this build has no CUDA"),
                        "install nvcc and build again"};
     }
     return std::nullopt;
@@ -39,7 +38,8 @@ Finding CheckNccl(const Ranks& ranks) {
                        "libnccl.so.2 does not load: messages between devices go through the hosts",
                        "install NCCL or put its folder on LD_LIBRARY_PATH"};
     }
-    if (rank.nccl_version == version || version.empty()) return std::nullopt;  // what rank 0 lacks is its own line
+    if (rank.nccl_version == version || version.empty())
+      return std::nullopt;  // what rank 0 lacks is its own line
     return Complaint{Severity::kError, absl::StrCat("version ", rank.nccl_version, ", rank 0 has ", version),
                      "install one version of NCCL on all hosts"};
   });

@@ -27,8 +27,8 @@ TEST(OptimizerTextTest, HasTwoGroups) {
 }
 
 TEST(OptimizerTextTest, NamesMuon) {
-  const std::string text =
-      OptimizerText({.kind = parallel::OptimizerKind::kMuon, .lr = 0.02, .momentum = 0.95, .weight_decay = 0.1});
+  const std::string text = OptimizerText(
+      {.kind = parallel::OptimizerKind::kMuon, .lr = 0.02, .momentum = 0.95, .weight_decay = 0.1});
   EXPECT_THAT(text, testing::StartsWith(
                         "Muon (momentum: 0.95, lr: 0.02, weight_decay: 0.1), AdamW (\nParameter Group 0\n"));
 }

@@ -81,11 +81,11 @@ void GruSettings::Bind(training::SettingsTable& table) {
             "what a coarse step is: frozen, the fine step repeated with the gates of its beginning, or one "
             "long step",
             OnResume::kAdopt);
-  table.Add(
-      "lp_coarse_hold", &lp_coarse_hold,
-      "number of items for which a coarse step keeps its gates fixed, for each level from the first coarse one on; a step "
-      "over more is done in parts; 0: never",
-      OnResume::kAdopt);
+  table.Add("lp_coarse_hold", &lp_coarse_hold,
+            "number of items for which a coarse step keeps its gates fixed, for each level from the first "
+            "coarse one on; a step "
+            "over more is done in parts; 0: never",
+            OnResume::kAdopt);
   BindParallel(table);
   BindFiles(table, "batches and tests");
   BindData(table);

@@ -68,10 +68,12 @@ void OdeNetSettings::Bind(training::SettingsTable& table) {
   lp.iterations = 2;
   table.Group("Problem");
   table.Add("problem", &problem, "peaks, indian_pines, mnist or fashion", OnResume::kSame);
-  table.Add("data", &data,
-            "indian_pines: directory of Indian_pines_gt.mat and Indian_pines_corrected.mat (without the latter, a "
-            "synthetic cube); mnist, fashion: directory of IDX files (default: Debian's dataset-fashion-mnist, else a "
-            "synthetic stand-in); peaks is generated");
+  table.Add(
+      "data", &data,
+      "indian_pines: directory of Indian_pines_gt.mat and Indian_pines_corrected.mat (without the latter, a "
+      "synthetic cube); mnist, fashion: directory of IDX files (default: Debian's dataset-fashion-mnist, "
+      "else a "
+      "synthetic stand-in); peaks is generated");
   table.Add("samples", &samples, "peaks: training points", OnResume::kSame);
   table.Add("validation_samples", &validation_samples, "peaks: validation points", OnResume::kSame);
   table.Add("train_fraction", &train_fraction, "indian_pines: share of each class to train on",

@@ -23,7 +23,8 @@ namespace {
 constexpr int kUsageError = 2;
 constexpr std::int64_t kVocabularyOfGpt2 = 50257;
 constexpr char kSummary[] =
-    "Estimates for a model, a cluster and a batch what each mesh needs before any of it runs: memory per rank, "
+    "Estimates for a model, a cluster and a batch what each mesh needs before any of it runs: memory per "
+    "rank, "
     "bytes per axis and time per step; which meshes are best; and which strategy to choose, with the "
     "reasons. "
     "Models are gpt, llama and vit, each with all flags of its trainer.";
@@ -43,10 +44,10 @@ void Bind(PlanSettings& settings, training::SettingsTable& table) {
   table.Add("top", &settings.top, "meshes to print");
   table.Add("explain", &settings.explain, "prints each term of the time, the memory and the traffic");
   table.Add("advise", &settings.advise, "prints which strategy to choose, with the reasons");
-  table.Add(
-      "calibrate", &settings.calibrate,
-      "measures this machine with the model's products and messages, and writes this cluster file; run it under "
-      "mpirun to measure several nodes");
+  table.Add("calibrate", &settings.calibrate,
+            "measures this machine with the model's products and messages, and writes this cluster file; run "
+            "it under "
+            "mpirun to measure several nodes");
 }
 
 std::vector<std::string> Examples() {

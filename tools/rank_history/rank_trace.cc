@@ -26,15 +26,14 @@ std::int64_t Nanoseconds(double seconds) { return std::llround(1e9 * seconds); }
 
 data::TraceArguments ArgumentsOf(const comm::CallRecord& call, std::uint64_t link, int units) {
   const bool named = !comm::IsPointToPoint(call.operation) && call.tag < units;
-  return {
-      .bytes = call.count * comm::SizeInBytes(call.type),
-      .sequence = call.sequence,
-      // A difference of rounded times, so that the span inside does not begin a nanosecond early.
-      .waited_ns =
-          call.waited ? Nanoseconds(call.completed_seconds) - Nanoseconds(call.waiting_since_seconds) : 0,
-      .link = link,
-      .unit = named ? call.tag : -1,
-      .sends = call.operation == comm::Operation::kSend};
+  return {.bytes = call.count * comm::SizeInBytes(call.type),
+          .sequence = call.sequence,
+          // A difference of rounded times, so that the span inside does not begin a nanosecond early.
+          .waited_ns =
+              call.waited ? Nanoseconds(call.completed_seconds) - Nanoseconds(call.waiting_since_seconds) : 0,
+          .link = link,
+          .unit = named ? call.tag : -1,
+          .sends = call.operation == comm::Operation::kSend};
 }
 
 std::string HostName() {

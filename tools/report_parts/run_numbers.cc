@@ -338,7 +338,8 @@ std::vector<std::string> MetricNames(absl::Span<const RunNumbers> runs) {
 std::string MeanOfSpread(const RunNumbers& run, const std::string& name) {
   for (const char* suffix : {"_mean", "_min", "_max", "_std"}) {
     absl::string_view mean = name;
-    if (absl::ConsumeSuffix(&mean, suffix) && run.Find(std::string(mean)) != nullptr) return std::string(mean);
+    if (absl::ConsumeSuffix(&mean, suffix) && run.Find(std::string(mean)) != nullptr)
+      return std::string(mean);
   }
   return "";
 }

@@ -57,8 +57,8 @@ struct RankTimes {
   std::vector<double> slowest_shares = {};  // by rank: fraction of the draws in which it was the slowest
   std::int64_t slowest = -1;                // rank with the largest median; -1: none
   double spread = 0;                        // largest median / median of the medians
-  std::int64_t draws = 0;                   // draws evaluated: in long runs of many ranks only some blocks are
-  std::int64_t of_draws = 0;                // all draws that are not skipped
+  std::int64_t draws = 0;     // draws evaluated: in long runs of many ranks only some blocks are
+  std::int64_t of_draws = 0;  // all draws that are not skipped
 };
 
 struct RunNumbers {

@@ -112,10 +112,11 @@ std::string RankHtml(const RankLanes& rank, double step_seconds) {
   const Overlap overlap = OverlapOf(rank);
   std::string facts;
   if (overlap.message_seconds > 0) {
-    facts = absl::StrCat(
-        "messages ", base::FormatQuantity(overlap.message_seconds, "s"), ", ",
-        base::FormatPercent(overlap.covered_seconds / overlap.message_seconds), " overlapped with computation, ",
-        base::FormatQuantity(overlap.message_seconds - overlap.covered_seconds, "s"), " exposed");
+    facts = absl::StrCat("messages ", base::FormatQuantity(overlap.message_seconds, "s"), ", ",
+                         base::FormatPercent(overlap.covered_seconds / overlap.message_seconds),
+                         " overlapped with computation, ",
+                         base::FormatQuantity(overlap.message_seconds - overlap.covered_seconds, "s"),
+                         " exposed");
   }
   std::string html = absl::StrCat("<div class=\"rank\"><p class=\"rank-name\"><b>",
                                   base::EscapeHtml(rank.name), "</b> ", base::EscapeHtml(facts), "</p>");

@@ -26,7 +26,8 @@ namespace plait::text_training {
 // How tokens are checked, and which targets are ignored.
 struct TokenRules {
   std::int64_t vocabulary = std::numeric_limits<std::int64_t>::max();  // ids must be below
-  data::IgnoredTargets ignored = data::IgnoredTargets::kNone;  // values other than kNone require text.documents
+  data::IgnoredTargets ignored =
+      data::IgnoredTargets::kNone;  // values other than kNone require text.documents
 };
 
 class BlockBatches {

@@ -26,7 +26,7 @@ absl::StatusOr<std::vector<std::int32_t>> Numbers(const Checkpoint& checkpoint, 
     std::int32_t number = 0;
     if (!absl::SimpleAtoi(part, &number)) {
       return absl::DataLossError(
-          absl::StrCat(checkpoint.folder(), ": ", name, ": \"", part, "\" is no number"));
+          absl::StrCat(checkpoint.folder(), ": ", name, ": \"", part, "\" is not a number"));
     }
     numbers.push_back(number);
   }

@@ -35,7 +35,8 @@ std::vector<Recorded> AxisTraffic::metrics() const {
     metrics.push_back({{axis.columns[kBytes], "bytes", "sent by a rank"}, kStatistics});
     metrics.push_back(
         {{axis.columns[kInFlight], "s", "messages and collectives in flight, added up"}, kStatistics});
-    metrics.push_back({{axis.columns[kExposed], "s", "of these, time in which the rank waited"}, kStatistics});
+    metrics.push_back(
+        {{axis.columns[kExposed], "s", "of these, time in which the rank waited"}, kStatistics});
   }
   return metrics;
 }

@@ -33,7 +33,8 @@ void LayerParallelSettings::Bind(SettingsTable& table) {
       "against: serial, the exact gradient, or iteration, that of one iteration more, for the price of a "
       "cycle");
   add("lp_auto", &chooses,
-      "the first steps compare levels, factors and iterations with serial propagation; the fastest with a gradient "
+      "the first steps compare levels, factors and iterations with serial propagation; the fastest with a "
+      "gradient "
       "bias within --lp-bias-limit (0.1 if 0) is used from then on");
   add("lp_may_be_serial", &may_be_serial,
       "with --lp-bias-limit and --lp-bias-reference=serial, steps are serial for as long as that is faster");

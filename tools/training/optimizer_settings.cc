@@ -30,7 +30,8 @@ void OptimizerSettings::Bind(SettingsTable& table) {
   table.Add("min_lr", &min_lr, "learning rate from --lr-decay-iters on", OnResume::kAdopt);
   table.Add("decay_lr", &decay_lr, "warm-up and decay; without, the learning rate is constant",
             OnResume::kAdopt);
-  table.Add("weight_decay", &weight_decay, "decoupled weight decay of matrices and embeddings", OnResume::kSame);
+  table.Add("weight_decay", &weight_decay, "decoupled weight decay of matrices and embeddings",
+            OnResume::kSame);
   table.Add("beta1", &beta1, "AdamW's decay of the mean of gradients", OnResume::kSame);
   table.Add("beta2", &beta2, "AdamW's decay of the mean of their squares", OnResume::kSame);
   table.Add("grad_clip", &grad_clip, "maximum global norm of the gradients; 0: no clipping", OnResume::kSame);

@@ -53,7 +53,7 @@ struct Run {
   Console& console;
   RunEnvironment environment;
   std::optional<parallel::Checkpoint> checkpoint;  // to resume from
-  int stopped = 0;                                 // exit code if a signal or the job's end stopped the run; else 0
+  int stopped = 0;  // exit code if a signal or the job's end stopped the run; else 0
 };
 
 struct Program {

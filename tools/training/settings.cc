@@ -90,9 +90,9 @@ void Settings::BindParallel(SettingsTable& table) {
               "stages per rank of pp; 0: 2 for interleaved and zbv, else 1");
   }
   if (std::count(axes.begin(), axes.end(), "tp=2") > 0) {
-    table.Add(
-        "sequence_parallel", &sequence_parallel,
-        "with tp: norms, dropout and residual sums are split by tokens; less activation memory, same traffic");
+    table.Add("sequence_parallel", &sequence_parallel,
+              "with tp: norms, dropout and residual sums are split by tokens; less activation memory, same "
+              "traffic");
   }
   if (std::count(axes.begin(), axes.end(), "cp=2") > 0) {
     table.Add("context_attention", &context_attention,
@@ -117,8 +117,7 @@ void Settings::BindParallel(SettingsTable& table) {
   }
   table.Add("device", &device,
             "auto, cpu or cuda, with one rank per GPU; auto: cuda if every rank has a GPU, else cpu");
-  table.Add("threads", &threads,
-            "LibTorch's intra-op threads per rank, at least 1");
+  table.Add("threads", &threads, "LibTorch's intra-op threads per rank, at least 1");
   table.Add("activation_checkpointing", &activation_checkpointing,
             "blocks to recompute in the backward pass: none, full (all), every-2, or names with "
             "wildcards: transformer.h.1*",
@@ -129,10 +128,10 @@ void Settings::BindParallel(SettingsTable& table) {
   table.Add("memory_limit", &memory_limit,
             "bytes per rank, such as 8G; a run that needs more does not start. 0: the memory of its GPU, or "
             "the host's, shared by its ranks");
-  table.Add(
-      "dry_run", &dry_run,
-      "runs a step of the mesh in this process, without memory and messages, prints each rank's memory and traffic, and "
-      "exits");
+  table.Add("dry_run", &dry_run,
+            "runs a step of the mesh in this process, without memory and messages, prints each rank's memory "
+            "and traffic, and "
+            "exits");
 }
 
 void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
@@ -159,8 +158,9 @@ void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
       "resume", &resume,
       "checkpoint, or directory of checkpoints, to resume from; auto: from --checkpoint-dir if it has a "
       "checkpoint, else from the start");
-  table.Add("eval_only", &eval_only,
-            "evaluates the model of --resume, prints the same lines as an evaluation during training, and exits");
+  table.Add(
+      "eval_only", &eval_only,
+      "evaluates the model of --resume, prints the same lines as an evaluation during training, and exits");
 }
 
 at::ScalarType Settings::master_type() const { return dtype == "float64" ? at::kDouble : at::kFloat; }
@@ -338,8 +338,8 @@ absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) cons
     return Invalid("--offload-params: expected --offload=DIR");
   }
   if (offload_params && !parallel::ShardsParameters(parsed_strategy())) {
-    return Invalid(absl::StrCat("--offload-params: ", strategy,
-                                " replicates the parameters; expected --strategy=fsdp"));
+    return Invalid(
+        absl::StrCat("--offload-params: ", strategy, " replicates the parameters; expected --strategy=fsdp"));
   }
   const int ranks = DataRanks(axes);
   if (GlobalBatch(ranks) < ranks) {

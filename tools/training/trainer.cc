@@ -450,8 +450,7 @@ absl::Status Trainer::Conclude() {
   if (!outputs_->trace_path().empty()) {
     run_.log.Info(absl::StrCat("trace saved in ", outputs_->trace_path(), ": open it in ui.perfetto.dev"));
     if (const std::int64_t lost = outputs_->trace().dropped(); lost > 0) {
-      run_.log.Warning(
-          absl::StrCat("the trace is missing ", lost, " events of all ranks (buffer full)"));
+      run_.log.Warning(absl::StrCat("the trace is missing ", lost, " events of all ranks (buffer full)"));
     }
   }
   return absl::OkStatus();

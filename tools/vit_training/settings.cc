@@ -79,7 +79,8 @@ void VitSettings::Bind(training::SettingsTable& table) {
   table.Add("fake_samples", &fake_samples, "fake data: number of training images");
   table.Add("max_samples", &max_samples, "train and test on the first N images; 0: all");
   table.Add("augment", &augment,
-            "augmentation of training images, flipped with probability 1/2: none (not flipped), pad-crop (moved by up to an "
+            "augmentation of training images, flipped with probability 1/2: none (not flipped), pad-crop "
+            "(moved by up to an "
             "eighth), "
             "resized-crop (8 to 100 % of the area, resized)",
             OnResume::kSame);
