@@ -95,6 +95,10 @@ void CheckRequest(const Request& r, int rank, int size, Device device) {
   if (rooted || IsPointToPoint(r.operation)) {
     PLAIT_CHECK(r.root >= 0 && r.root < size) << "the root or peer is not a rank of the group";
   }
+  if (IsPointToPoint(r.operation)) {
+    // MPI takes -1 for any tag; larger ones are the transport's own.
+    PLAIT_CHECK(r.tag >= 0 && r.tag < (1 << 30)) << "the tag is not in [0, 2^30)";
+  }
   if (IsReduction(r.operation) && r.reduce == ReduceOp::kAverage) {
     PLAIT_CHECK(IsFloatingPoint(Payload(r).type)) << "average needs a floating-point type";
   }

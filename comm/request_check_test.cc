@@ -20,7 +20,9 @@ TEST(CommunicatorDeathTest, MistakesEndTheProcess) {
   EXPECT_DEATH(self.Broadcast(a, 1), "not a rank of the group");
   EXPECT_DEATH(self.AllGather(a, BufferOf(absl::MakeSpan(four))), "one part per rank");
   EXPECT_DEATH(self.AllGather(a, BufferOf(absl::MakeSpan(ints))), "different types");
-  EXPECT_DEATH(self.AllReduce(BufferOf(absl::MakeSpan(ints)), ReduceOp::kAverage), "floating types");
+  EXPECT_DEATH(self.AllReduce(BufferOf(absl::MakeSpan(ints)), ReduceOp::kAverage), "floating-point type");
+  EXPECT_DEATH(self.Send(ConstBufferOf(absl::MakeConstSpan(three)), 0, -1), "tag is not in");
+  EXPECT_DEATH(self.Receive(a, 0, 1 << 30), "tag is not in");
   EXPECT_DEATH(self.AllToAll(a, {three.data() + 1, 3, DataType::kFloat32}), "overlap");
   EXPECT_DEATH({ Work dropped = self.AllReduceAsync(a); }, "dropped before it was complete");
 }

@@ -20,6 +20,8 @@ class OutputTest(launches.LaunchTest):
     def test_label(self):
         run = self.ranks(2, "place", flags=["--label"])
         self.assertEqual(sorted(run.lines), ["[0] rank 0 of 2", "[1] rank 1 of 2"])
+        run = self.ranks(2, "streams", flags=["--label"])
+        self.assertEqual([line for line in sorted(run.lines) if "newline" in line], ["[0] no newline 0", "[1] no newline 1"])
 
     def test_input_goes_to_rank_0(self):
         self.assertIn("rank 0 read 'the line'", self.ranks(2, "input", input="the line\n").lines)

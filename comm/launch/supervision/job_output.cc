@@ -151,7 +151,7 @@ void JobOutput::Flush() {
       if (rest.empty()) continue;
       Remember(rank, stream, rest);
       WriteLog(rank, rest);
-      Emit(stream, std::exchange(rest, "") + "\n");
+      Emit(stream, absl::StrCat(Label(rank), std::exchange(rest, ""), "\n"));
     }
   }
 }
