@@ -93,8 +93,8 @@ TEST_F(TokenFileTest, WithMegatronsIndex) {
 TEST_F(TokenFileTest, Damaged) {
   EXPECT_THAT(ErrorOf(kIds.substr(1), kIndex), HasSubstr("11 bytes are not a multiple of the token size 2"));
   EXPECT_THAT(ErrorOf(kIds.substr(2), kIndex), HasSubstr("5 tokens, but " + In("a.idx") + " lists 6"));
-  EXPECT_THAT(ErrorOf(kIds, ""), HasSubstr("no index of Megatron-LM's"));
-  EXPECT_THAT(ErrorOf(kIds, "x" + kIndex), HasSubstr("no index of Megatron-LM's"));
+  EXPECT_THAT(ErrorOf(kIds, ""), HasSubstr("not a Megatron-LM index"));
+  EXPECT_THAT(ErrorOf(kIds, "x" + kIndex), HasSubstr("not a Megatron-LM index"));
   EXPECT_THAT(ErrorOf(kIds, kIndex.substr(0, kIndex.size() - 1)),
               HasSubstr("3 sequences and 2 documents in"));
   EXPECT_THAT(ErrorOf(kIds, IndexBytes(8, 2, {6}, {0}, {0, 1})), HasSubstr("version 2 of the format"));

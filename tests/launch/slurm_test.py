@@ -98,7 +98,7 @@ class PlacesTest(SlurmTest):
             with self.subTest(program):
                 run = self.run_command("srun", "--mpi=none", "--nodes=1", "--ntasks=2", program, *flags, code=1)
                 own = [line for line in run.errors if not line.startswith(("srun:", "slurmstepd:"))]
-                self.assertEqual(own, 2 * [f"{os.path.basename(program)}: srun has started this without PMI, by which MPI finds the other "
+                self.assertEqual(own, 2 * [f"{os.path.basename(program)}: srun started this process without PMI, which MPI needs to find the other "
                                            "ranks; use srun --mpi=pmix (srun --mpi=list shows what there is), launch, or mpirun"])
 
 
