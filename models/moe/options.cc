@@ -33,8 +33,8 @@ absl::Status Validate(const MoeOptions& options) {
 std::int64_t ParameterCount(const MoeOptions& options, std::int64_t width, std::int64_t experts) {
   const std::int64_t hidden = options.hidden, ins = options.gated ? 2 : 1, bias = options.bias ? 1 : 0;
   const std::int64_t expert = (ins + 1) * hidden * width + bias * (ins * hidden + width);
-  const std::int64_t router =
-      (options.gate.kind == GateKind::kNoisyTopK ? 2 : 1) * options.gate.experts * width;
+  const std::int64_t matrices = options.gate.kind == GateKind::kNoisyTopK ? 2 : 1;
+  const std::int64_t router = matrices * options.gate.experts * width;
   const std::int64_t shared = options.shared_hidden > 0
                                   ? 2 * options.shared_hidden * width + bias * (options.shared_hidden + width)
                                   : 0;
