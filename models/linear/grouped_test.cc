@@ -49,14 +49,14 @@ class GroupedTest : public testing::TestWithParam<Setting> {
 
   // Element by element: 8 u sum |a b| for the sum (linear_test.cc derives it, for terms of independent signs; it is a
   // bound for up to 8 terms), with u = 2^-24 or 2^-53, and in bfloat16 2^-8 of all that is rounded: of the result,
-  // and in LibTorch's loop also of the product before it is added to something.
+  // and of LibTorch's also of the product before it is added to something.
   static void ExpectNear(const at::Tensor& actual, const at::Tensor& exact, const at::Tensor& magnitude,
                          const std::string& what) {
     ASSERT_EQ(actual.sizes(), exact.sizes()) << what;
     const double u = Type() == at::kDouble ? 0x1p-53 : 0x1p-24, stored = Type() == at::kBFloat16 ? 0x1p-8 : u;
-    const at::Tensor of_loop =
-        Kernels() == GroupKernels::kLoop ? magnitude * stored : at::zeros_like(magnitude);
-    const at::Tensor bound = magnitude * (8 * u) + exact.abs() * stored + of_loop + 1e-300;
+    const bool by_libtorch = Kernels() == GroupKernels::kLoop || !HasOwnProducts(actual);
+    const at::Tensor of_addends = by_libtorch ? magnitude * stored : at::zeros_like(magnitude);
+    const at::Tensor bound = magnitude * (8 * u) + exact.abs() * stored + of_addends + 1e-300;
     EXPECT_FALSE(actual.isnan().any().item<bool>()) << what;
     if (actual.numel() == 0) return;
     EXPECT_LE(((Double(actual) - exact).abs() / bound).max().item<double>(), 1) << what;
