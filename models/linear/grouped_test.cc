@@ -286,7 +286,7 @@ TEST(GroupedMetaTest, ShapesAreChecked) {
   EXPECT_DEATH(GroupWeightGradients(meta({10, 6}), meta({10, 4}), offsets, meta({3, 6, 5})),
                "expected \\[10, 5\\]");
   EXPECT_DEATH(GroupBiasGradients(meta({10, 6}), offsets, meta({3, 5})), "expected \\[10, 5\\]");
-  EXPECT_DEATH(GroupBiasGradients(meta({10, 6}), {{0, 5, 4, 10}}, meta({3, 6})), "ascend");
+  EXPECT_DEATH(GroupBiasGradients(meta({10, 6}), {{0, 5, 4, 10}}, meta({3, 6})), "descend");
 }
 
 }  // namespace
