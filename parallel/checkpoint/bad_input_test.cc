@@ -142,7 +142,7 @@ TEST_P(BadInput, FilesThatAreMissingCutShortOrForeign) {
                absl::StrCat("consists of ", comm::testing::World().size(), " such files")});
   Restore();
   fs::resize_file(folder_ + "/" + LastShard(), fs::file_size(folder_ + "/" + LastShard()) - 1);
-  ExpectError(absl::StatusCode::kDataLoss, {LastShard(), "cut short"});
+  ExpectError(absl::StatusCode::kDataLoss, {LastShard(), "truncated"});
   Restore();
   fs::remove(folder_ + "/index.h5");
   ExpectError(absl::StatusCode::kNotFound, {folder_, "no complete checkpoint", "index.h5"});
@@ -260,7 +260,7 @@ TEST_P(BadInput, TablesThatDoNotFitTogether) {
       Replace(index, "/plait/pieces", table, {std::ssize(table) / kColumns, kColumns});
       if (GetParam()) Replace(index, "/plait/boxes", {0, 0, 19, 7, 1, 1, 20, 1}, {8});
     });
-    ExpectError(absl::StatusCode::kDataLoss, {"index.h5", "inconsistent index"});
+    ExpectError(absl::StatusCode::kDataLoss, {"index.h5", "its parts are inconsistent"});
   }
 }
 
@@ -301,7 +301,7 @@ TEST_P(BadInput, AnArrayThatIsMissing) {
   Restore();
   ChangeIndex(
       [&](data::File& index) { PLAIT_CHECK(H5Ldelete(index.id(), "/plait/boxes", H5P_DEFAULT) >= 0); });
-  ExpectError(absl::StatusCode::kDataLoss, {"index.h5", "inconsistent index"});
+  ExpectError(absl::StatusCode::kDataLoss, {"index.h5", "its parts are inconsistent"});
 }
 
 // FindLatestCheckpoint reports what is wrong with a damaged checkpoint, not that there is none.

@@ -214,7 +214,7 @@ absl::Status CheckIndex(const CheckpointIndex& index) {
 }  // namespace
 
 absl::StatusOr<CheckpointIndex> ParseIndex(const std::string& contents, const PieceTables& tables) {
-  constexpr absl::string_view kUnfit = "inconsistent index: ";
+  constexpr absl::string_view kUnfit = "its parts are inconsistent: ";
   try {
     CheckpointIndex index = IndexFrom(contents);
     // Before each piece allocates a box with the tensor's number of dimensions.

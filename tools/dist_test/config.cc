@@ -83,7 +83,9 @@ void Bind(Config& c, Texts& texts, SettingsTable& table) {
             "ranks to start if no launcher did; 0: those of --mesh, or one per core, at most 8");
   table.Add("device", &texts.device,
             "where tensors live: cuda (one GPU per rank), cpu, or auto: cuda where every rank has a GPU");
-  table.Add("threads", &c.device.threads, "LibTorch's intra-op threads per rank, at least 1");
+  table.Add("threads", &c.device.threads,
+            "LibTorch's intra-op threads per rank; 0: OMP_NUM_THREADS, else 1 where ranks share a node, else "
+            "all cores");
   table.Add("timeout", &texts.timeout,
             "how long a rank may wait for another before the job is ended and the rank named: 5s, 2m");
   table.Group("Files");
