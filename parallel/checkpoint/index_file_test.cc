@@ -27,7 +27,7 @@ TEST(ParseIndex, ManyDimensionsOfManyPieces) {
   ASSERT_EQ(setrlimit(RLIMIT_DATA, &less), 0);
   const absl::Status status = ParseIndex(contents, tables).status();
   ASSERT_EQ(setrlimit(RLIMIT_DATA, &before), 0);
-  EXPECT_EQ(status.message(), "inconsistent index: g/w: 30000 dimensions; expected at most 32");
+  EXPECT_EQ(status.message(), "its parts are inconsistent: g/w: 30000 dimensions; expected at most 32");
 }
 
 }  // namespace
