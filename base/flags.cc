@@ -340,7 +340,7 @@ std::vector<std::string> ParseFlagsOrExit(int argc, char** argv, const ToolUsage
     for (const BoundFlag& flag : *usage.bound) {
       if (!flag.old_name_given) continue;
       std::cerr << absl::StrCat(usage.name, ": --", WithDashes(flag.old_name), " has been renamed to --",
-                                WithDashes(flag.name), " now\n");
+                                WithDashes(flag.name), "\n");
     }
   }
   return positional;

@@ -110,7 +110,7 @@ class CountingBackend final : public Backend {
     if (is_all) return size_;
     const auto found = job_->sizes.find(part);
     PLAIT_CHECK(name_ == kWorld && found != job_->sizes.end())
-        << "a counted job cannot be examined for the group \"" << part << "\"";
+        << "a counted job has no size for the group \"" << part << "\"";
     return found->second[std::min(splits_[part]++, found->second.size() - 1)];
   }
 

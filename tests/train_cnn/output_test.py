@@ -80,8 +80,8 @@ class OutputTest(runs.CnnTest):
 
     def test_flags_that_had_another_name(self):
         run = self.train("--checkpoint-every=5", "--activation-checkpoints=full", "--checkpoint-dir=" + self.path("kept"))
-        self.assertIn("train_cnn: --checkpoint-every has been renamed to --checkpoint-interval now", run.err)
-        self.assertIn("train_cnn: --activation-checkpoints has been renamed to --activation-checkpointing now", run.err)
+        self.assertIn("train_cnn: --checkpoint-every has been renamed to --checkpoint-interval", run.err)
+        self.assertIn("train_cnn: --activation-checkpoints has been renamed to --activation-checkpointing", run.err)
         self.assertRegex(run.out, r"  checkpoint +2\.097 MB   copied while it is written")  # in the plan
 
     def test_help(self):

@@ -121,7 +121,7 @@ class ResumeTest(runs.TrainTest):
         self.assertEqual(self.numbers(self.path("parts.h5")), self.numbers(self.path("whole.h5")))
 
     def test_launcher_stopped_by_sigterm(self):
-        self.variables = {"OMPI_MCA_odls_base_sigkill_timeout": "60"}  # mpirun's is a second, too little on a busy machine
+        self.variables = {"OMPI_MCA_odls_base_sigkill_timeout": "10"}  # mpirun's is a second, too little on a busy machine
         flags = ["--checkpoint-dir=" + self.path("kept"), *runs.SMALL]
         process = self.start(2, ["--epochs=1000", *flags])
         out = self.stop(process, 3)
