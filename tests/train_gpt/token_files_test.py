@@ -187,7 +187,7 @@ class TokenFilesTest(runs.TrainTest):
         with open(self.path("pairs/val.bin"), "ab") as file:
             file.write(b"\0\0")
         run = self.train("--nproc=1", data="pairs", outputs="cut", code=None)
-        self.assertRegex(run.err, "val.bin: .* tokens, .*val.idx is of")
+        self.assertRegex(run.err, "val.bin: .* tokens, .*val.idx lists")
         run = self.finish(self.start(PREPARE, ["--data=input.txt"]), 2)
         self.assertEqual(run.err, "prepare_text: expected --data=PATH, --bpe-folder=DIR and --out=DIR\n")
         self.assertRegex(self.prepare("--data=nowhere", "--out=out", code=1).err, "^prepare_text: .*nowhere: cannot be read")
