@@ -81,7 +81,7 @@ TEST(CheckTest, NamesTheFlag) {
   EXPECT_THAT(error([](GptSettings& c) { c.global_batch_size = 1; }), HasSubstr("one sample for each"));
   EXPECT_THAT(error([](GptSettings& c) { c.optimizer.min_lr = 1; }),
               HasSubstr("--min-lr=1: must be at most"));
-  EXPECT_THAT(error([](GptSettings& c) { c.init_from = "resume"; }), HasSubstr("from which directory"));
+  EXPECT_THAT(error([](GptSettings& c) { c.init_from = "resume"; }), HasSubstr("expected --resume=DIR"));
   EXPECT_THAT(error([](GptSettings& c) { c.checkpoint_interval = 5; }), HasSubstr("--checkpoint-dir"));
 }
 
