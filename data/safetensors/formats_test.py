@@ -188,7 +188,7 @@ class Shards(unittest.TestCase):
 class Damaged(unittest.TestCase):
     """We refuse every file that the library refuses, and accept the others unless the format's specification forbids them."""
 
-    STRICTER = ("twice", "has the key", "expected a JSON object", "is null", "does not begin", "is a list")
+    STRICTER = ("twice", "duplicate name", "has the key", "expected a JSON object", "is null", "does not begin", "is a list")
     UNKNOWN_HERE = ("F4", "F6_", "F8_E8", "C64", "FNUZ")
 
     def damaged(self, draw, good):
