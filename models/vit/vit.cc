@@ -161,7 +161,8 @@ std::vector<models::ParameterUnit> Vit::units() const {
 // Prologue and epilogue are replicated: they process all tokens on every rank.
 void Vit::UseTensorAxis(const tensor_parallel::TensorAxis& axis) {
   SplitModuleModel::UseTensorAxis(axis);
-  for (const models::ParameterSpec& parameter : units()[0].parameters) {
+  const std::vector<models::ParameterUnit> all = units();  // a temporary would end before the loop
+  for (const models::ParameterSpec& parameter : all[0].parameters) {
     SetPlacement(parameter.tensor, {.replicated = {axis.comm().name()}});
   }
 }

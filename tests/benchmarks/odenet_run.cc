@@ -109,7 +109,8 @@ OdeNetRun::OdeNetRun(const OdeNetCase& example, const mgrit::LayerParallelOption
           static_cast<double>(example.network.layers), solver),
       own_(solver_.Parameters()) {
   if (repeats_) RepeatImages();
-  for (const models::ParameterSpec& p : net_.units()[0].parameters) {
+  const std::vector<models::ParameterUnit> units = net_.units();  // by value: the loop must not outlive it
+  for (const models::ParameterSpec& p : units[0].parameters) {
     if (p.used_by == models::UsedBy::kEpilogue) closing_.push_back(p.tensor);
     if (p.used_by == models::UsedBy::kPrologue && !repeats_) opening_.push_back(p.tensor);
   }
@@ -117,7 +118,8 @@ OdeNetRun::OdeNetRun(const OdeNetCase& example, const mgrit::LayerParallelOption
 
 void OdeNetRun::RepeatImages() {
   const at::NoGradGuard no_grad;
-  for (const models::ParameterSpec& p : net_.units()[0].parameters) {
+  const std::vector<models::ParameterUnit> units = net_.units();
+  for (const models::ParameterSpec& p : units[0].parameters) {
     if (p.used_by != models::UsedBy::kPrologue) continue;
     p.tensor.zero_();
     if (p.tensor.dim() == 4) p.tensor.select(2, 1).select(2, 1).fill_(1);
