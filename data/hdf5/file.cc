@@ -1,6 +1,7 @@
 #include "data/hdf5/file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,7 +59,11 @@ absl::Status CheckReadable(const std::string& path) {
   if (descriptor < 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be opened"));
   }
+  struct stat about = {};
+  const bool regular = fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
   close(descriptor);
+  // HDF5 would block over a pipe, too.
+  if (!regular) return absl::DataLossError(absl::StrCat(path, ": not an HDF5 file"));
   const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
   if (is_hdf5 > 0) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(path, ": not an HDF5 file"));

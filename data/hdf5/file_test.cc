@@ -235,6 +235,14 @@ TEST(ReadWholeFile, ReadsPipesAndNamesFolders) {
             absl::StrCat(testing::TempDir(), ": cannot be read: Is a directory"));
 }
 
+TEST(File, ANamedPipeIsNone) {
+  const std::string path = TestPath("pipe_of_hdf5");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const absl::Status status = File::Open(path).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(status.message(), path + ": not an HDF5 file");
+}
+
 TEST(WriteAtomically, ReplacesWholeAndKeepsTheOldOnFailure) {
   const std::string folder = TestPath("atomic");
   ASSERT_TRUE(MakeFolders(folder).ok());

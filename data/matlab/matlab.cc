@@ -1,6 +1,8 @@
 #include "data/matlab/matlab.h"
 
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -16,8 +18,10 @@ namespace {
 constexpr absl::string_view kHdf5 = "\x89HDF\r\n\x1a\n";
 constexpr std::size_t kUserBlock = 512;  // in front of HDF5's part, as MATLAB writes it
 
-// By its first bytes; false for a file that cannot be read.
+// By its first bytes. False for what is no file, and for a pipe, which has no bytes to look at beforehand.
 bool IsHdf5(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
   std::string head(kUserBlock + kHdf5.size(), '\0');
   std::ifstream file(path, std::ios::binary);
   file.read(head.data(), static_cast<std::streamsize>(head.size()));

@@ -100,8 +100,8 @@ MessageCosts MeasureMessages(const comm::Communicator& communicator, std::int64_
   MessageCosts costs;
   costs.latency_seconds = OneWaySeconds(communicator, 8, kRepetitions);
   const double more = OneWaySeconds(communicator, bytes, kRepetitions) - costs.latency_seconds;
-  // Of the bytes beyond the 8 whose time is the latency; states of 8 bytes or fewer leave none.
-  costs.byte_seconds = std::max(0.0, more) / static_cast<double>(std::max<std::int64_t>(1, bytes - 8));
+  // By all bytes, so that latency_seconds + bytes * byte_seconds is what was measured for a state.
+  costs.byte_seconds = std::max(0.0, more) / static_cast<double>(bytes);
   costs.contention = Contention(communicator, work);
   costs.hand_over_seconds = HandOver(communicator, bytes);
   return costs;

@@ -68,8 +68,7 @@ SolverCosts::SolverCosts(ShardedModel& model, const comm::Communicator& world, c
                        mgrit::scaling::OneWaySeconds(ranks, bytes, kPingPongs)};
   world.AllReduce(comm::BufferOf(absl::MakeSpan(one_way)), comm::ReduceOp::kMax);
   costs_.latency = one_way[0];
-  costs_.byte =
-      std::max(0.0, one_way[1] - one_way[0]) / static_cast<double>(std::max<std::int64_t>(1, bytes - 8));
+  costs_.byte = std::max(0.0, one_way[1] - one_way[0]) / static_cast<double>(bytes);
 }
 
 mgrit::scaling::BatchShape SolverCosts::ShapeOf(const SolverCandidate& candidate) const {
