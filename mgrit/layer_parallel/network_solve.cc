@@ -54,12 +54,9 @@ NetworkSolve::NetworkSolve(TensorStep& step, const TimeGrid& time, const LayerPa
       problem_(step, u_0),
       forward_(problem_, time, ForwardOptions(options.forward, recorded), communicator, partition),
       adjoint_(problem_, time, [this](std::int64_t point) -> const at::Tensor& { return StateAt(point); }) {
-  // Where a norm was taken and is not finite, the solve has diverged: the serial one behind it makes the final steps.
-  const Options& used = options.forward;
-  const bool skips_first = used.skip_downcycle && used.residual_time == ResidualTime::kRestriction;
-  const bool never = used.residual_time == ResidualTime::kNever;
-  forward_.set_observer([this, skips_first, never](int iteration, double norm) {
-    const bool has_norm = !never && (iteration > 0 || !skips_first);
+  const bool skips_first = options.forward.skip_downcycle;
+  forward_.set_observer([this, skips_first](int iteration, double norm) {
+    const bool has_norm = iteration > 0 || !skips_first;
     problem_.set_final(!has_norm || std::isfinite(norm));
   });
   if (!recorded) return;
