@@ -54,18 +54,13 @@ std::vector<hsize_t> Extents(const Shape& shape) { return {shape.begin(), shape.
 
 // open() distinguishes missing, unreadable and non-HDF5 files better than HDF5's messages do.
 absl::Status CheckReadable(const std::string& path) {
-  // Without O_NONBLOCK, open() of a named pipe would block.
+  // Over a named pipe, open() without O_NONBLOCK would block, and so would HDF5.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be opened"));
-  }
+  if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be opened"));
   struct stat about = {};
   const bool regular = fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
   close(descriptor);
-  // HDF5 would block over a pipe, too.
-  if (!regular) return absl::DataLossError(absl::StrCat(path, ": not an HDF5 file"));
-  const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
-  if (is_hdf5 > 0) return absl::OkStatus();
+  if (regular && H5Fis_hdf5(path.c_str()) > 0) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(path, ": not an HDF5 file"));
 }
 

@@ -79,7 +79,8 @@ void Bind(Config& c, Texts& texts, SettingsTable& table) {
   table.Group("Ranks");
   table.Add("nproc", &c.nproc, "ranks to start if no launcher did; 0: one per core, at most 8");
   table.Add("world", &c.world, "the same as --nproc");
-  table.Add("threads", &c.threads, "LibTorch's intra-op threads per rank; 0: OMP_NUM_THREADS, else 1 where ranks share a node, else "
+  table.Add("threads", &c.threads,
+            "LibTorch's intra-op threads per rank; 0: OMP_NUM_THREADS, else 1 where ranks share a node, else "
             "all cores");
 }
 
