@@ -440,7 +440,7 @@ TEST(PlannerTest, StalePlacement) {
 
 TEST(PlannerTest, BadOptions) {
   EXPECT_THAT(std::string(Validate({.replica_slots = -1}).message()),
-              HasSubstr("are -1; expected 0 or more"));
+              HasSubstr("replica slots per rank: -1; expected 0 or more"));
   EXPECT_THAT(std::string(Validate({.overload_tolerance = -0.5}).message()),
               HasSubstr("-0.5; expected 0 or more"));
   PlannerOptions options = {.policy = PlacementPolicy::kShadow, .cost = SmallCost()};
