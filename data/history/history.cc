@@ -57,6 +57,16 @@ absl::Status MakeRoom(const std::string& path, bool move_old_aside) {
       absl::StrCat(path, ": holds an earlier run: choose another name, resume that run, or remove the file"));
 }
 
+// A draw has one value of a metric.
+absl::Status CheckEachOnce(const std::string& path, const std::vector<Metric>& metrics,
+                           std::vector<std::uint32_t> ids) {
+  std::sort(ids.begin(), ids.end());
+  const auto twice = std::adjacent_find(ids.begin(), ids.end());
+  if (twice == ids.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": ", metrics[*twice].name, " is in one draw twice; expected once"));
+}
+
 }  // namespace
 
 History::History(std::string path, const HistoryOptions& options, JournalWriter journal)
@@ -227,6 +237,7 @@ absl::Status History::WriteToJournal(absl::Span<const Scalar> scalars, absl::Spa
     PLAIT_ASSIGN_OR_RETURN(const std::uint32_t id, IdOf(vector.name, vector.values.size()));
     ids_of_draw_.push_back(id);
   }
+  PLAIT_RETURN_IF_ERROR(CheckEachOnce(path_, metrics_, ids_of_draw_));
   PLAIT_RETURN_IF_ERROR(CheckValues(scalars, vectors));
   journal_.BeginDraw(draws_);
   std::size_t entry = 0;

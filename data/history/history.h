@@ -82,9 +82,9 @@ class History {
   // dimension (also in the file of a resumed run).
   absl::Status Declare(const Metric& metric);
 
-  // Appends one draw. InvalidArgument for a bad name, an empty vector or one of another length than before, a
-  // value that is not whole for an integer metric, or more than 16 MiB; ResourceExhausted or other errors if the
-  // journal cannot be written. After an error the draw is not part of the history, which remains usable.
+  // Appends one draw. InvalidArgument for a bad name, a metric given twice, an empty vector or one of another length
+  // than before, a value that is not whole for an integer metric, or more than 16 MiB; ResourceExhausted or other errors
+  // if the journal cannot be written. After an error the draw is not part of the history, which remains usable.
   absl::Status Append(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors = {});
 
   // Writes all draws to the file now.

@@ -268,6 +268,18 @@ TEST(History, BadNamesAreRefusedAndTheRunGoesOn) {
   EXPECT_TRUE(history->Append({{"ok_1.x-y", 1}}).ok());
 }
 
+TEST(History, AMetricIsInADrawOnce) {
+  const std::string path = NewPath("twice.h5");
+  auto history = Started(path);
+  EXPECT_THAT(std::string(history->Append({{"a", 1}, {"b", 2}, {"a", 3}}).message()),
+              HasSubstr(": a is in one draw twice; expected once"));
+  EXPECT_EQ(history->Append({}, {{"v", {1, 2}}, {"v", {3, 4}}}).code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_TRUE(history->Append({{"a", 4}, {"b", 5}}, {{"v", {6, 7}}}).ok());
+  ASSERT_TRUE(history->Close().ok());
+  EXPECT_THAT(Draws(path), ElementsAre(0));
+  EXPECT_THAT(Column(path, "a"), ElementsAre(4));
+}
+
 TEST(History, ForeignNewerAndTruncatedFilesAreNamed) {
   const std::string path = NewPath("foreign.h5");
   std::ofstream(path) << "text";

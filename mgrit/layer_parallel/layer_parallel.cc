@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "comm/gathered_text.h"
 #include "mgrit/layer_parallel/block_step.h"
 #include "mgrit/layer_parallel/engine.h"
@@ -131,6 +132,15 @@ absl::Status LayerParallel::Check(const LayerParallelOptions& options, std::int6
   if (options.forward.cfactors != options.backward.cfactors ||
       options.forward.max_levels != options.backward.max_levels) {
     return absl::InvalidArgumentError("the forward and the backward solve need the same levels and factors");
+  }
+  for (const Options* one : {&options.forward, &options.backward}) {
+    if (one->periodic) {
+      return absl::InvalidArgumentError("periodic: networks start from their input; expected false");
+    }
+    if (one->delta_rank != 0) {
+      return absl::InvalidArgumentError(absl::StrCat("delta_rank is ", one->delta_rank,
+                                                     "; blocks have no tangents for it; expected 0"));
+    }
   }
   const absl::Status forward = Validate(options.forward, steps);
   return forward.ok() ? Validate(options.backward, steps) : forward;

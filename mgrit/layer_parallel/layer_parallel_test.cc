@@ -146,6 +146,19 @@ TEST(LayerParallel, OptionsThatDoNotFitAreNamed) {
   EXPECT_NE(status.message().find("at most 3 levels"), std::string::npos) << status.message();
 }
 
+TEST(LayerParallel, OptionsThatNetworksDoNotHaveAreRefused) {
+  for (Options LayerParallelOptions::* direction :
+       {&LayerParallelOptions::forward, &LayerParallelOptions::backward}) {
+    LayerParallelOptions options = MakeLayerParallelOptions(2, 4, 1, 1);
+    ASSERT_TRUE(LayerParallel::Check(options, 32).ok());
+    (options.*direction).periodic = true;
+    EXPECT_NE(LayerParallel::Check(options, 32).message().find("periodic"), std::string::npos);
+    (options.*direction).periodic = false;
+    (options.*direction).delta_rank = 2;
+    EXPECT_NE(LayerParallel::Check(options, 32).message().find("delta_rank is 2"), std::string::npos);
+  }
+}
+
 TEST(LayerParallel, AnotherBatchSizeAndAnotherPassAreAsGoodAsTheFirst) {
   auto block = std::make_shared<Residual>(1);
   LayerParallel net(comm::testing::World(), block, 16, kFinalTime, Converged(2, 4));

@@ -112,8 +112,10 @@ bool IsLeft(const std::string& path, const Owner& owner, const FolderLockOptions
   return StaysUntouched(path, options.watch_seconds);
 }
 
-// Removes the lock if it is still the one with `content`; another process may have replaced it meanwhile.
+// Removes the lock if it is still the one with `content`. Another process may have replaced it: while this one waited,
+// or between the two looks at it here; it is then put back.
 void RemoveLeft(const std::string& path, const std::string& content) {
+  if (ContentOf(path) != content) return;
   const std::string aside = absl::StrCat(path, ".", HostName(), ".", getpid(), ".left");
   if (rename(path.c_str(), aside.c_str()) != 0) return;
   if (ContentOf(aside) != content) (void)!link(aside.c_str(), path.c_str());
