@@ -19,7 +19,7 @@ fail() {
 # Open MPI writes some of its messages in pieces, so the program's line may follow such a piece.
 began=$(sed -n 's/.*fault at \([0-9.]*\)$/\1/p' "$out")
 [ -n "$began" ] || fail "the fault was not reached"
-# The timeout is 2 s. An idle machine takes less than a second more; a job that nobody ends takes for ever.
+# The timeout is 2 s; on an idle machine the job ends about a second after it.
 awk "BEGIN { exit !($ended - $began <= 20) }" || fail "the job took too long: $began to $ended"
 [ "$(grep -o 'rank [0-9]* ([^ ]*, pid [0-9]*)' "$out" | wc -l)" = 1 ] || fail "not one line for the guilty rank"
 grep -q "rank $rank ([^ ]*, pid [0-9]*):* *$line" "$out" || fail "the line is not: rank $rank ... $line"
