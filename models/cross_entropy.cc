@@ -1,5 +1,6 @@
 #include "models/cross_entropy.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
@@ -8,6 +9,7 @@
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/sum.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "base/check.h"
@@ -31,6 +33,7 @@ struct OwnCrossEntropy : torch::autograd::Function<OwnCrossEntropy> {
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  const torch::autograd::variable_list& gradients) {
+    TORCH_CHECK(!at::GradMode::is_enabled(), "CrossEntropySum: its gradient cannot be differentiated again");
     const auto saved = context->get_saved_variables();
     const double scale = gradients[0].is_meta() ? 1 : gradients[0].item<double>();
     return {rowwise::CrossEntropyRowsGradient(saved[0], saved[1], saved[2], scale), at::Tensor()};
@@ -53,6 +56,7 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  const torch::autograd::variable_list& gradients) {
+    TORCH_CHECK(!at::GradMode::is_enabled(), "CrossEntropySum: its gradient cannot be differentiated again");
     const auto saved = context->get_saved_variables();
     const at::Tensor &logits = saved[0], &columns = saved[1];
     const at::Tensor& scale = gradients[0];

@@ -86,6 +86,14 @@ TEST(CrossEntropySum, OfEqualLogitsIsTheLogarithmOfTheirNumber) {
               1e-15 * 8 * 3);
 }
 
+TEST(CrossEntropySum, ItsGradientIsNotDifferentiatedAgain) {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    const at::Tensor logits = at::randn({3, 5}, type).requires_grad_(true);
+    const LossSum loss = CrossEntropySum(logits, at::zeros({3}, at::kLong));
+    EXPECT_THROW(loss.sum.backward({}, /*retain_graph=*/true, /*create_graph=*/true), c10::Error);
+  }
+}
+
 TEST(CrossEntropySum, IsZeroWhereAllTargetsAreIgnored) {
   for (const std::int64_t rows : {0, 4}) {
     const at::Tensor logits = at::randn({rows, 5}, at::kDouble).requires_grad_(true);

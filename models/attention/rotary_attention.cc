@@ -1,7 +1,9 @@
 #include "models/attention/rotary_attention.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "base/check.h"
@@ -46,6 +48,7 @@ class RotaryFunction : public torch::autograd::Function<RotaryFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    TORCH_CHECK(!at::GradMode::is_enabled(), "Attention: its gradient cannot be differentiated again");
     const variable_list saved = context->get_saved_variables();
     const AttentionSizes sizes{.batch = context->saved_data["batch"].toInt(),
                                .heads = context->saved_data["heads"].toInt(),

@@ -188,6 +188,15 @@ TEST(RotaryAttentionTest, RowsMayLieApart) {
                   .equal(RotaryAttention(dense[0], dense[1], dense[2], s.sizes(), tables)));
 }
 
+TEST(RotaryAttentionTest, ItsGradientIsNotDifferentiatedAgain) {
+  if (!HasKernels(at::kFloat)) return;  // not used there
+  const Shape s{.batch = 2, .heads = 4, .key_heads = 2, .seq = 9, .width = 6};
+  std::vector<at::Tensor> in = Inputs(s, at::kFloat);
+  in[0].requires_grad_(true);
+  const at::Tensor out = RotaryAttention(in[0], in[1], in[2], s.sizes(), Angles(s).Tables());
+  EXPECT_THROW(torch::autograd::grad({out}, {in[0]}, {out.detach()}, {}, /*create_graph=*/true), c10::Error);
+}
+
 TEST(RotaryAttentionTest, IsForShortSequencesOnProcessors) {
   const Shape s{.batch = 2, .heads = 2, .key_heads = 1, .seq = 4, .width = 6};
   const RotaryTables tables = Angles(s).Tables();

@@ -1,5 +1,6 @@
 #include "models/attention/short_attention.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/_softmax.h>
 #include <ATen/ops/_softmax_backward_data.h>
 #include <ATen/ops/baddbmm.h>
@@ -8,6 +9,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
@@ -51,6 +53,7 @@ class BatchedAttention : public torch::autograd::Function<BatchedAttention> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    TORCH_CHECK(!at::GradMode::is_enabled(), "Attention: its gradient cannot be differentiated again");
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &parts = saved[0], &probabilities = saved[1];
     const std::int64_t heads = context->saved_data["heads"].toInt();
@@ -101,6 +104,7 @@ class OwnAttention : public torch::autograd::Function<OwnAttention> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    TORCH_CHECK(!at::GradMode::is_enabled(), "Attention: its gradient cannot be differentiated again");
     const variable_list saved = context->get_saved_variables();
     const AttentionSizes sizes{.batch = context->saved_data["batch"].toInt(),
                                .heads = context->saved_data["heads"].toInt(),

@@ -126,6 +126,16 @@ TEST(ShortAttentionTest, IsForShortSequencesOnProcessors) {
   EXPECT_TRUE(uses(8, at::TensorOptions(at::kBFloat16).device(at::kMeta)));
 }
 
+TEST(ShortAttentionTest, ItsGradientIsNotDifferentiatedAgain) {
+  const Shape s{1, 2, 9, 4};
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    const at::Tensor product = Products(s, 3).to(type).requires_grad_(true);
+    const at::Tensor out = ShortAttention(product, s.sizes());
+    EXPECT_THROW(torch::autograd::grad({out}, {product}, {out.detach()}, {}, /*create_graph=*/true),
+                 c10::Error);
+  }
+}
+
 TEST(ShortAttentionTest, ThreadsDoNotMatter) {
   const Shape s{.batch = 6, .heads = 2, .seq = 64, .width = 32};
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "models/initial_values.h"
 #include "models/key_value_cache.h"
+#include "models/moe/moe_mlp.h"
 #include "models/transformer/block.h"
 #include "parallel/tensor/collectives.h"
 #include "parallel/tensor/linear.h"
@@ -53,7 +54,6 @@ const Block& BlockOf(const std::shared_ptr<models::Block>& block) {
 
 // Returns the value of `sum`, with the gradients of `sum + loss`.
 at::Tensor WithGradientsOf(const at::Tensor& sum, const at::Tensor& loss) {
-  if (!loss.defined()) return sum;
   return sum + (loss - loss.detach()).to(sum.scalar_type());
 }
 
@@ -150,7 +150,11 @@ models::LossSum Gpt::Epilogue(const models::BlockState& state, const models::Bat
   CheckTargets(batch.targets, state.hidden);
   models::LossSum loss = CrossEntropySum(table_axis_, Logits(state.hidden), options_.vocab_size,
                                          batch.targets.reshape({-1}), batch.valid_targets);
-  loss.sum = WithGradientsOf(loss.sum, state.auxiliary_loss);
+  if (!state.auxiliary_loss.defined()) return loss;
+  // Sums are divided by the number of valid targets, and the auxiliary one is over all tokens.
+  const auto valid = static_cast<double>(loss.count);
+  const double share = valid == 0 ? 0 : valid / static_cast<double>(moe::CountTokens(batch));
+  loss.sum = WithGradientsOf(loss.sum, state.auxiliary_loss * share);
   return loss;
 }
 

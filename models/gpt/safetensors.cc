@@ -2,7 +2,6 @@
 
 #include <ATen/ops/zeros.h>
 
-#include <cstring>
 #include <set>
 #include <utility>
 #include <vector>
@@ -55,13 +54,8 @@ absl::Status CheckNames(const st::Model& files, GptOptions options, const std::s
 }
 
 absl::Status CheckHead(const st::Model& files, const std::string& prefix) {
-  if (!files.Has(kHead)) return absl::OkStatus();
-  PLAIT_ASSIGN_OR_RETURN(const st::TensorView head, files.Find(kHead));
-  PLAIT_ASSIGN_OR_RETURN(const st::TensorView embedding, files.Find(absl::StrCat(prefix, kEmbedding)));
-  if (head.info == embedding.info && std::memcmp(head.data, embedding.data, *st::ByteCount(head.info)) == 0) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError("lm_head.weight is not wte.weight; Plait's GPT has a tied head");
+  return hugging_face::CheckTied(files, std::string(kHead), absl::StrCat(prefix, kEmbedding),
+                                 "Plait's GPT has a tied head");
 }
 
 absl::Status CheckNoBiases(const st::Model& files) {
@@ -95,6 +89,10 @@ absl::StatusOr<HuggingFaceGpt2> HuggingFaceGpt2::Open(const std::string& folder)
 }
 
 absl::Status SaveHuggingFaceGpt2(const Gpt& gpt, const std::string& folder, const SaveOptions& options) {
+  if (gpt.options().moe.used()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, ": a GPT with experts cannot be written: GPT-2's files have none"));
+  }
   std::vector<FileTensor> tensors;
   for (FileTensor& tensor : hugging_face::TensorsOf(gpt, LayoutWith(std::string(kPrefix)))) {
     const std::string bias = gpt.options().bias ? "" : BiasOf(tensor.name);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -71,7 +72,8 @@ TEST(HuggingFaceGpt2, RefusesFilesOfAnotherModel) {
               HasSubstr("holds \"score.weight\", which a GPT-2 of 2 layers does not have"));
   EXPECT_THAT(AfterChange("transformer.h.2.ln_1.weight", at::randn({12})).message(),
               HasSubstr("of 2 layers"));
-  EXPECT_THAT(AfterChange("lm_head.weight", at::randn({11, 12})).message(), HasSubstr("is not wte.weight"));
+  EXPECT_THAT(AfterChange("lm_head.weight", at::randn({11, 12})).message(),
+              HasSubstr("lm_head.weight is not transformer.wte.weight; Plait's GPT has a tied head"));
   EXPECT_THAT(AfterChange("transformer.h.0.ln_2.bias", at::randn({12}), /*bias=*/false).message(),
               HasSubstr("h.0.ln_2.bias\" is not zero"));
 }
@@ -89,6 +91,16 @@ TEST(HuggingFaceGpt2, NamesWhatIsMissing) {
 std::string Problem(const std::string& keys) {
   const auto options = OptionsFromConfig("{\"model_type\": \"gpt2\", " + keys + "}");
   return std::string(options.status().message());
+}
+
+TEST(HuggingFaceGpt2, ExpertsAreNotWrittenAsDenseLayers) {
+  const std::string folder = Folder("experts");
+  GptOptions options = Small(true);
+  options.moe = {.gate = {.experts = 2}, .hidden = 8};
+  options.moe_every = 1;
+  EXPECT_THAT(SaveHuggingFaceGpt2(Gpt(options, at::kFloat), folder).message(),
+              HasSubstr("a GPT with experts cannot be written"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
 }
 
 TEST(OptionsFromConfig, NamesFunctionsThatTheModelDoesNotHave) {

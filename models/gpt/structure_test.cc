@@ -179,6 +179,26 @@ TEST(Gpt, BlocksRunAlone) {
   EXPECT_TRUE(gpt.blocks()[0]->Forward(state, {}).auxiliary_loss.is_same(state.auxiliary_loss));
 }
 
+// Divided by the valid targets, the balance loss is divided by all tokens.
+TEST(Gpt, IgnoredTargetsDoNotRaiseTheAuxiliaryLoss) {
+  Gpt gpt(Tiny(), at::kDouble);
+  const at::Tensor tokens = at::randint(7, {2, 6}, at::kLong);
+  models::BlockState state = models::RunBlocks(gpt, {.inputs = tokens, .targets = tokens});
+  state.auxiliary_loss = at::empty({}, at::kDouble).fill_(5).requires_grad_();
+  for (const std::int64_t ignored : {0, 3, 12}) {
+    at::Tensor targets = tokens.clone();
+    targets.view({-1}).narrow(0, 0, ignored).fill_(-1);
+    const at::Tensor none =
+        gpt.Epilogue({.hidden = state.hidden}, {.inputs = tokens, .targets = targets}).sum;
+    const models::LossSum loss = gpt.Epilogue(state, {.inputs = tokens, .targets = targets});
+    EXPECT_EQ(loss.count, 12 - ignored);
+    EXPECT_EQ(loss.sum.item<double>(), none.item<double>());
+    state.auxiliary_loss.mutable_grad() = at::Tensor();
+    loss.sum.backward({}, /*retain_graph=*/true);
+    EXPECT_DOUBLE_EQ(state.auxiliary_loss.grad().item<double>(), static_cast<double>(12 - ignored) / 12);
+  }
+}
+
 // What block 0 gets and adds, in training.
 struct Seen {
   at::Tensor input, added;  // (batch, seq, n_embd)

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include <cstring>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
@@ -124,6 +125,17 @@ absl::Status CheckNames(const st::Model& files, const std::set<std::string>& kno
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckTied(const st::Model& files, const std::string& tensor, const std::string& embedding,
+                       const std::string& reason) {
+  if (!files.Has(tensor)) return absl::OkStatus();
+  PLAIT_ASSIGN_OR_RETURN(const st::TensorView own, files.Find(tensor));
+  PLAIT_ASSIGN_OR_RETURN(const st::TensorView tied, files.Find(embedding));
+  if (own.info == tied.info && std::memcmp(own.data, tied.data, *st::ByteCount(own.info)) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(tensor, " is not ", embedding, "; ", reason));
 }
 
 absl::Status Save(const std::string& folder, const std::vector<FileTensor>& tensors,

@@ -76,6 +76,11 @@ absl::Status CheckSizes(const data::safetensors::Model& files, const models::Mod
 absl::Status CheckNames(const data::safetensors::Model& files, const std::set<std::string>& known,
                         const std::string& model, const std::function<bool(const std::string&)>& skip);
 
+// InvalidArgument "TENSOR is not EMBEDDING; REASON" if both are there and differ in type, shape or a byte: a head beside
+// the embedding that config.json, or the model, ties it to. OK where the files have no TENSOR.
+absl::Status CheckTied(const data::safetensors::Model& files, const std::string& tensor,
+                       const std::string& embedding, const std::string& reason);
+
 struct SaveOptions {
   std::int64_t max_shard_bytes = 5'000'000'000;  // of a file; a larger tensor has a file of its own
 };

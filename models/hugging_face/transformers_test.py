@@ -134,7 +134,7 @@ class Theirs(unittest.TestCase):
         save_file(tensors, os.path.join(where, "model.safetensors"), {"format": "pt"})
         with self.assertRaises(subprocess.CalledProcessError) as caught:
             ours(where, "float32")
-        self.assertIn("lm_head.weight is not wte.weight", caught.exception.stderr)
+        self.assertIn("lm_head.weight is not transformer.wte.weight", caught.exception.stderr)
 
 
 class Ours(unittest.TestCase):

@@ -169,6 +169,20 @@ TEST_P(LinearTest, ThreadsDoNotMatter) {
   });
 }
 
+// Own products are not recorded, so that a second derivative would lack terms.
+TEST_P(LinearTest, OwnGradientsAreNotDifferentiatedAgain) {
+  const Inputs inputs = Draw({.rows = 40, .in = 8, .out = 4}, GetParam());
+  const at::Tensor x = inputs.x.requires_grad_(), out = Linear(x, inputs.weight, inputs.bias);
+  const auto twice = [&] {
+    return torch::autograd::grad({out}, {x}, {inputs.of_out}, {}, /*create_graph=*/true)[0];
+  };
+  if (!HasOwnProducts(x)) {
+    EXPECT_TRUE(twice().defined());
+    return;
+  }
+  EXPECT_THROW(twice(), c10::Error);
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, LinearTest, testing::Values(at::kFloat, at::kBFloat16),
                          [](const auto& type) { return std::string(c10::toString(type.param)); });
 
@@ -176,6 +190,15 @@ TEST(LinearDeathTest, ShapesMustFit) {
   const at::Tensor x = at::empty({40, 8}), weight = at::empty({4, 9});
   EXPECT_DEATH(Linear(x, weight), "expected \\(rows, in\\) and \\(out, in\\)");
   EXPECT_DEATH(AddLinear(at::empty({40, 5}), x, at::empty({4, 8})), "expected \\(40, 4\\)");
+}
+
+TEST(LinearDeathTest, AddendsHaveTheTypeAndShapeOfTheResult) {
+  const at::Tensor x = at::empty({40, 8}), weight = at::empty({4, 8});
+  if (!HasOwnProducts(x)) return;  // LibTorch's operators refuse or convert them
+  EXPECT_DEATH(Linear(x, weight, at::empty({1})), "a bias CPUFloatType of shape \\[1\\]; expected .*\\[4\\]");
+  EXPECT_DEATH(Linear(x, weight, at::empty({4}, at::kBFloat16)),
+               "a bias CPUBFloat16Type .*expected CPUFloatType");
+  EXPECT_DEATH(AddLinear(at::empty({40, 4}, at::kBFloat16), x, weight), "a residual CPUBFloat16Type");
 }
 
 }  // namespace

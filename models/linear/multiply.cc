@@ -46,6 +46,14 @@ void MultiplyInto(const at::Tensor& left, const at::Tensor& right, const Addends
       });
 }
 
+// Kernels read it as numbers of the result's type.
+void CheckAddend(const char* name, const at::Tensor& addend, at::IntArrayRef sizes, const at::Tensor& out) {
+  if (!addend.defined()) return;
+  PLAIT_CHECK(addend.sizes() == sizes && addend.scalar_type() == out.scalar_type())
+      << "a " << name << " " << addend.toString() << " of shape " << addend.sizes() << "; expected "
+      << out.toString() << " of shape " << sizes;
+}
+
 }  // namespace
 
 bool HasOwnProducts(const at::Tensor& tensor) {
@@ -58,6 +66,8 @@ at::Tensor Multiply(const at::Tensor& left, const at::Tensor& right, const Adden
   PLAIT_CHECK(left.dim() == 2 && right.dim() == 2 && left.size(1) == right.size(0))
       << "a product of " << left.sizes() << " and " << right.sizes();
   const at::Tensor out = at::empty({left.size(0), right.size(1)}, left.options());
+  CheckAddend("bias", addends.bias, {out.size(1)}, out);
+  CheckAddend("residual", addends.residual, out.sizes(), out);
   if (out.numel() == 0) return out;
   const at::Tensor dense_left = HasUnitStride(left) ? left : left.contiguous();
   const at::Tensor dense_right = HasUnitStride(right) ? right : right.contiguous();

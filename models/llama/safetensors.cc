@@ -56,6 +56,12 @@ absl::Status CheckNames(const st::Model& files, const LlamaConfig& config) {
   return hugging_face::CheckNames(files, known, model, IsSkipped);
 }
 
+// Transformers 5 takes a head that differs from the embedding, earlier ones take the embedding.
+absl::Status CheckHead(const st::Model& files) {
+  return hugging_face::CheckTied(files, "lm_head.weight", "model.embed_tokens.weight",
+                                 "config.json has \"tie_word_embeddings\": true; expected false, or no head");
+}
+
 }  // namespace
 
 absl::StatusOr<HuggingFaceLlama> HuggingFaceLlama::Open(const std::string& folder) {
@@ -65,6 +71,7 @@ absl::StatusOr<HuggingFaceLlama> HuggingFaceLlama::Open(const std::string& folde
   PLAIT_ASSIGN_OR_RETURN(st::Model files, st::Model::Open(folder));
   PLAIT_RETURN_IF_ERROR(hugging_face::CheckSizes(files, SizesOf(config->options), folder));
   PLAIT_RETURN_IF_ERROR(base::Prefixed(CheckNames(files, *config), folder));
+  if (config->tied) PLAIT_RETURN_IF_ERROR(base::Prefixed(CheckHead(files), folder));
   return HuggingFaceLlama(*config, std::move(files), LayoutOf(*config));
 }
 

@@ -101,6 +101,24 @@ TEST(HuggingFaceLlama, RefusesFilesOfAnotherModel) {
   EXPECT_TRUE(AfterChange("model.layers.0.self_attn.rotary_emb.inv_freq", at::randn({2})).ok());
 }
 
+TEST(HuggingFaceLlama, ATiedHeadIsTheEmbeddingOrIsNotThere) {
+  const std::string folder = Folder("tied");
+  const Llama llama = Drawn(at::kFloat);
+  ASSERT_TRUE(SaveHuggingFaceLlama(llama, folder).ok());
+  std::string text = ConfigText(Small());
+  const std::string untied = "\"tie_word_embeddings\": false";
+  ASSERT_NE(text.find(untied), std::string::npos) << text;
+  text.replace(text.find(untied), untied.size(), "\"tie_word_embeddings\": true");
+  std::ofstream(folder + "/config.json") << text;
+  EXPECT_THAT(HuggingFaceLlama::Open(folder).status().message(),
+              HasSubstr("lm_head.weight is not model.embed_tokens.weight; config.json has "
+                        "\"tie_word_embeddings\": true; expected false, or no head"));
+  ReplaceTensor(folder, "lm_head.weight", llama.units()[0].parameters[0].tensor);
+  EXPECT_TRUE(HuggingFaceLlama::Open(folder).ok());
+  ReplaceTensor(folder, "lm_head.weight", {});
+  EXPECT_TRUE(HuggingFaceLlama::Open(folder).ok());
+}
+
 TEST(HuggingFaceLlama, NamesWhatIsMissing) {
   EXPECT_THAT(HuggingFaceLlama::Open(Folder("empty")).status().message(), HasSubstr("empty/config.json"));
   const std::string folder = Folder("config_only");

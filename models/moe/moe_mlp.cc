@@ -70,6 +70,12 @@ void Add(std::vector<std::int64_t>& sums, const std::vector<std::int64_t>& more)
 
 }  // namespace
 
+std::int64_t CountTokens(const models::Batch& batch) {
+  const at::Tensor real = RealTokens(batch.sequence);
+  if (!real.defined()) return batch.targets.numel();
+  return batch.targets.size(0) * real.sum().item<std::int64_t>();
+}
+
 MoeMlp::MoeMlp(torch::nn::Module& parent, const std::string& name, std::int64_t layer, std::int64_t width,
                const MoeOptions& options, const at::TensorOptions& tensor_options)
     : layer_(layer), width_(width), options_(options), module_(Container(parent, name)) {

@@ -45,6 +45,9 @@ struct LayerLoad {
   std::int64_t tokens = 0, dropped = 0, not_finite = 0, replicas = 0;
 };
 
+// Local. Tokens of this rank's part of `batch`, without context parallelism's padding.
+std::int64_t CountTokens(const models::Batch& batch);
+
 // The ranks that share a layer, by role.
 struct MoeRanks {
   TokenRanks tokens = {};

@@ -1,7 +1,9 @@
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/rms_norm.h>
+#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -87,6 +89,8 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    TORCH_CHECK(!at::GradMode::is_enabled(),
+                "LayerNorm and RmsNorm: its gradient cannot be differentiated again");
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1];
     Gradients of{.x = at::empty_like(x), .weight = at::empty_like(weight), .bias = {}};
@@ -107,6 +111,10 @@ bool UsesOwnKernels(const at::Tensor& x, const at::Tensor& weight) {
 }  // namespace
 
 at::Tensor LayerNorm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon) {
+  PLAIT_CHECK(!bias.defined() ||
+              (bias.sizes() == weight.sizes() && bias.scalar_type() == weight.scalar_type()))
+      << "a bias " << bias.toString() << " of shape " << bias.sizes() << "; expected the weight's "
+      << weight.toString() << " of shape " << weight.sizes();
   if (!UsesOwnKernels(x, weight)) return at::layer_norm(x, weight.sizes(), weight, bias, epsilon);
   return NormFunction::apply(x, weight, bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt,
                              epsilon, /*with_mean=*/true);

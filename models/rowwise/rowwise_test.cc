@@ -236,6 +236,16 @@ TEST_P(RowwiseTest, ThreadsDoNotMatter) {
   });
 }
 
+// Own kernels are not recorded, so that a second derivative would lack terms.
+TEST_P(RowwiseTest, OwnGradientsAreNotDifferentiatedAgain) {
+  if (!HasOwnKernels()) return;  // LibTorch's may be
+  const at::Tensor x = Draw({3, 8}).requires_grad_(), weight = Draw({8});
+  for (const at::Tensor& y : {LayerNorm(x, weight, {}, kEpsilon), RmsNorm(x, weight, kEpsilon),
+                              Gelu(x, GeluKind::kTanh), SiluTimes(x, x)}) {
+    EXPECT_THROW(torch::autograd::grad({y}, {x}, {y.detach()}, {}, /*create_graph=*/true), c10::Error);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, RowwiseTest, testing::Values(at::kFloat, at::kBFloat16),
                          [](const auto& type) { return std::string(c10::toString(type.param)); });
 
@@ -244,6 +254,8 @@ TEST(RowwiseDeathTest, ShapesMustFit) {
                "expected \\(rows, width\\) and \\(width\\)");
   EXPECT_DEATH(RmsNorm(at::empty({4, 8}), at::empty({9}), 1e-5),
                "expected \\(rows, width\\) and \\(width\\)");
+  EXPECT_DEATH(LayerNorm(at::empty({4, 8}), at::empty({8}), at::empty({1}), 1e-5),
+               "a bias .* of shape \\[1\\]");
   EXPECT_DEATH(SiluTimes(at::empty({4, 8}), at::empty({4, 9})), "expected one shape and type");
 }
 
