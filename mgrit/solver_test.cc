@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -229,7 +230,7 @@ TEST(Continue, IsTheNextIterationOfTheSolveBefore) {
 struct Shapeless : Problem<std::vector<double>> {
   void Initialize(std::int64_t, double, std::vector<double>& u) override { u.assign(3, 1.0); }
   void Step(const StepInterval&, const std::vector<double>& u, std::vector<double>& out) override {
-    for (std::size_t i = 0; i < u.size(); ++i) out[i] = u[i];
+    for (std::size_t i = 0; i < std::min(u.size(), out.size()); ++i) out[i] = u[i];
   }
 };
 // Its guesses are longer than the states of Make.

@@ -57,6 +57,14 @@ absl::Status MakeRoom(const std::string& path, bool move_old_aside) {
       absl::StrCat(path, ": holds an earlier run: choose another name, resume that run, or remove the file"));
 }
 
+// The file then has `draws` draws.
+absl::Status AppendAll(File& file, const JournalWriter& journal, std::int64_t draws) {
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t held, AppendJournal(file, journal.path()));
+  if (held == draws) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(journal.path(), ": ", held, " draws can be read; expected ", draws));
+}
+
 // A draw has one value of a metric.
 absl::Status CheckEachOnce(const std::string& path, const std::vector<Metric>& metrics,
                            std::vector<std::uint32_t> ids) {
@@ -187,6 +195,7 @@ absl::Status History::CheckShape(const Metric& metric) const {
 absl::Status History::Declare(const Metric& metric) {
   PLAIT_RETURN_IF_ERROR(CheckShape(metric));
   if (ids_.contains(metric.name)) return absl::OkStatus();
+  if (!journal_.readable()) PLAIT_RETURN_IF_ERROR(journal_.Restart(metrics_));
   Metric added = metric;
   added.dimension = DimensionOf(metric);
   const std::uint32_t id = metrics_.size();
@@ -225,6 +234,8 @@ absl::Status History::CheckValues(absl::Span<const Scalar> scalars, absl::Span<c
 }
 
 absl::Status History::WriteToJournal(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors) {
+  // The last commit may have written the file, but not begun the next journal (disk full).
+  if (!journal_.readable()) PLAIT_RETURN_IF_ERROR(journal_.Restart(metrics_));
   // All names first: a new metric's record must not end up inside the record of the draw.
   ids_of_draw_.clear();
   for (const Scalar& scalar : scalars) {
@@ -272,8 +283,7 @@ absl::Status History::CommitIfDue() {
 
 absl::Status History::Commit() {
   if (committed_draws_ == draws_) return absl::OkStatus();
-  PLAIT_RETURN_IF_ERROR(
-      EditCopy(path_, [&](File& file) { return AppendJournal(file, journal_.path()).status(); }));
+  PLAIT_RETURN_IF_ERROR(EditCopy(path_, [&](File& file) { return AppendAll(file, journal_, draws_); }));
   committed_draws_ = draws_;
   return journal_.Restart(metrics_);
 }
@@ -281,7 +291,7 @@ absl::Status History::Commit() {
 absl::Status History::Close() {
   if (!open_) return absl::OkStatus();
   PLAIT_RETURN_IF_ERROR(EditCopy(path_, [&](File& file) -> absl::Status {
-    PLAIT_RETURN_IF_ERROR(AppendJournal(file, journal_.path()));
+    PLAIT_RETURN_IF_ERROR(AppendAll(file, journal_, draws_));
     return SetAttribute(file, "/", "complete", std::int64_t{1});
   }));
   open_ = false;

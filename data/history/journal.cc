@@ -1,6 +1,7 @@
 #include "data/history/journal.h"
 
 #include <cstring>
+#include <limits>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,7 @@ namespace {
 constexpr absl::string_view kMagic = "PLTJRNL2";
 constexpr absl::string_view kOldMagic = "PLTJRNL1";
 constexpr std::uint32_t kLargestRecord = 1 << 24;
+constexpr std::int64_t kNoDraw = std::numeric_limits<std::int64_t>::max();  // none follows it
 
 struct Prefix {
   std::uint32_t length, checksum;
@@ -60,9 +62,12 @@ absl::StatusOr<JournalWriter> JournalWriter::Open(const std::string& path) {
 absl::Status JournalWriter::Restart(absl::Span<const Metric> metrics) {
   std::string bytes(kMagic);
   for (std::uint32_t id = 0; id < metrics.size(); ++id) bytes += MetricRecord(id, metrics[id]);
+  readable_ = false;
   PLAIT_RETURN_IF_ERROR(file_.Clear());
   PLAIT_RETURN_IF_ERROR(file_.Write(bytes));
-  return file_.Sync();
+  PLAIT_RETURN_IF_ERROR(file_.Sync());
+  readable_ = true;
+  return absl::OkStatus();
 }
 
 absl::Status JournalWriter::AddMetric(std::uint32_t id, const Metric& metric) {
@@ -140,7 +145,7 @@ bool JournalReader::TakeDraw(JournalDraw& draw) {
   };
   draw.ids.clear();
   draw.numbers.clear();
-  if (!take(&draw.draw, sizeof(draw.draw)) || draw.draw < 0) return false;
+  if (!take(&draw.draw, sizeof(draw.draw)) || draw.draw < 0 || draw.draw == kNoDraw) return false;
   if (next_draw_.has_value() && draw.draw != *next_draw_) return false;
   next_draw_ = draw.draw + 1;
   for (std::uint32_t id; take(&id, sizeof(id));) {

@@ -44,6 +44,8 @@ class JournalWriter {
   // Truncates the journal and writes the metrics, whose indices are the ids of later draws. Flushes to disk (fsync), as
   // otherwise old records could reappear between new ones after a power failure.
   absl::Status Restart(absl::Span<const Metric> metrics);
+  // False after a Restart that failed: no reader finds what is written then. Restart again first.
+  bool readable() const { return readable_; }
   absl::Status AddMetric(std::uint32_t id, const Metric& metric);
   // Writes a draw: Begin, Add for each metric, End. InvalidArgument from End if it has more than 16 MiB.
   void BeginDraw(std::int64_t draw);
@@ -56,6 +58,7 @@ class JournalWriter {
 
   AppendFile file_;
   std::string record_;
+  bool readable_ = true;
 };
 
 // Reads metrics and draws in order.

@@ -42,6 +42,7 @@ class ProblemConformance {
  private:
   using Operations = StateOperations<S>;
   using Bytes = std::vector<std::byte>;
+  static constexpr std::size_t kGuardBytes = 8;
 
   S Random(std::uint64_t seed) const { return input_.random_state(level_, seed); }
   static double Norm(const S& x) { return std::sqrt(Operations::NormSquared(x)); }
@@ -61,8 +62,10 @@ class ProblemConformance {
            4;
   }
   static Bytes Packed(const S& x) {
-    Bytes bytes(static_cast<std::size_t>(Operations::PackedBytes(x)));
-    Operations::Pack(x, absl::MakeSpan(bytes));
+    const auto size = static_cast<std::size_t>(Operations::PackedBytes(x));
+    Bytes bytes(size + kGuardBytes);  // a faulty Pack writes into these
+    Operations::Pack(x, absl::MakeSpan(bytes).first(size));
+    bytes.resize(size);
     return bytes;
   }
   S Stepped(const S& u) {
@@ -125,7 +128,7 @@ class ProblemConformance {
     const Bytes packed = Packed(x);
     Operations::Unpack(packed, y);
     Expect(Norm(Combined(-1, x, 1, y)) == 0, "Unpack: what was packed does not come back");
-    Bytes guarded(size + 8, std::byte{0x5a});
+    Bytes guarded(size + kGuardBytes, std::byte{0x5a});
     Operations::Pack(x, absl::MakeSpan(guarded).first(size));
     for (std::size_t i = size; i < guarded.size(); ++i) {
       Expect(guarded[i] == std::byte{0x5a}, "Pack: writes more than PackedBytes");
