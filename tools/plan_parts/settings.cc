@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <variant>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/path.h"
 #include "base/status_macros.h"
+#include "models/gpt/gpt.h"
+#include "models/llama/llama.h"
+#include "models/vit/vit.h"
 #include "tools/gpt_training/settings.h"
 #include "tools/llama_training/settings.h"
 #include "tools/plan_parts/planned_models.h"
@@ -91,6 +95,7 @@ const training::OptimizerSettings& Optimizer(const PlanSettings& settings) {
 absl::Status CheckEstimated(const PlanSettings& s) {
   const training::Settings& trainer = *s.trainer;
   const std::string& optimizer = Optimizer(s).optimizer;
+  const auto* const gpt = dynamic_cast<const gpt_training::GptSettings*>(&trainer);
   bool has_lp = false;
   for (const absl::string_view axis : absl::StrSplit(trainer.mesh, ',')) {
     has_lp = has_lp || (absl::StartsWith(axis, "lp=") && axis != "lp=1");
@@ -102,6 +107,7 @@ absl::Status CheckEstimated(const PlanSettings& s) {
                 "activation-checkpointing=" + trainer.activation_checkpointing, "none"},
                {trainer.offload != "none", "offload=" + trainer.offload, "none"},
                {optimizer != "adamw", "optimizer=" + optimizer, "adamw"},
+               {gpt != nullptr && gpt->moe.used, "moe", "a model without experts"},
                {trainer.reproducible, "reproducible", "ordinary sums"},
                {trainer.lp.force, "force-lp", "one rank without a solver"},
                {has_lp, "mesh=" + trainer.mesh, "a mesh without lp"}};
@@ -162,6 +168,17 @@ absl::StatusOr<parallel::PlannedModel> ModelOf(const PlanSettings& settings) {
   const text_training::ModelOptions options = TextOptions(settings);
   PLAIT_RETURN_IF_ERROR(std::visit([](const auto& o) { return Validate(o); }, options));
   return Planned(options, Text(settings).sequence, trainer.master_type());
+}
+
+std::int64_t ParametersOf(const PlanSettings& settings) {
+  if (const vit_training::VitSettings* vit = Images(settings)) {
+    return vit::ParameterCount(vit->Options(vit->classes));
+  }
+  const text_training::ModelOptions options = TextOptions(settings);
+  if (const auto* gpt = std::get_if<gpt::GptOptions>(&options)) {
+    return gpt::ParameterCount(*gpt, /*with_positions=*/true);
+  }
+  return llama::ParameterCount(std::get<llama::LlamaOptions>(options));
 }
 
 absl::StatusOr<CalibrationModel> CalibrationModelOf(const PlanSettings& settings) {
