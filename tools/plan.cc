@@ -55,7 +55,7 @@ absl::Status PlanMeshes(const PlanSettings& settings, const parallel::PlannedMod
 absl::Status Plan(const PlanSettings& settings) {
   PLAIT_ASSIGN_OR_RETURN(const parallel::Cluster cluster, ClusterOf(settings));
   PLAIT_ASSIGN_OR_RETURN(const parallel::PlannedModel model, ModelOf(settings));
-  std::printf("%s\n", HeadingText(model, cluster).c_str());
+  std::printf("%s\n", HeadingText(model, ParametersOf(settings), cluster).c_str());
   if (settings.trainer->dry_run) return DryRun(settings, cluster);
   return settings.trainer->mesh.empty() ? PlanMeshes(settings, model, cluster)
                                         : PlanMesh(settings, model, cluster);

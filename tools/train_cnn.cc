@@ -42,9 +42,10 @@ absl::Status Train(const CnnSettings& settings, training::Run& run) {
   PLAIT_RETURN_IF_ERROR(trainer.Prepare());
   run.log.Info(absl::StrCat("model=", task.Description()));
   PLAIT_RETURN_IF_ERROR(trainer.Train());
-  if (settings.eval_only) return absl::OkStatus();
-  run.log.Info(absl::StrFormat("%d %s took %.1fs", task.epochs_done(),
-                               task.epochs_done() == 1 ? "epoch" : "epochs", task.seconds()));
+  if (!settings.eval_only) {
+    run.log.Info(absl::StrFormat("%d %s took %.1fs", task.epochs_done(),
+                                 task.epochs_done() == 1 ? "epoch" : "epochs", task.seconds()));
+  }
   PLAIT_RETURN_IF_ERROR(training::SaveModel(trainer.model(), settings.save_model, run));
   return trainer.Conclude();
 }

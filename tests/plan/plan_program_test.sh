@@ -54,6 +54,20 @@ expect "what its ranks send" '^  0 pp=0,.* dp_shard [0-9.]+, .*tp [0-9.]+' \
   "$plan" llama --cluster=cluster.txt --mesh=pp=2,dp_shard=2,tp=2 --strategy=fsdp --gradient-accumulation-steps=2 --dry-run
 expect "a dry run of images" '^Dry run of a step on 2 ranks' \
   "$plan" vit --preset=cpu --cluster=cluster.txt --mesh=cp=2 --batch-size=4 --dry-run
+expect "a dry run of muon" '^Dry run of a step on 8 ranks' \
+  "$plan" llama --cluster=cluster.txt --mesh=dp_shard=8 --strategy=fsdp --batch-size=4 --optimizer=muon --dry-run
+# 804,096 parameters without experts, and 918,528 for each of the 4 blocks that has them.
+experts=("$plan" gpt --vocab-size=65 --batch-size=8 --cluster=cluster.txt --mesh=dp_shard=8 --strategy=fsdp --moe)
+expect "a dry run of experts" '^Dry run of a step on 8 ranks' "${experts[@]}" --moe-every=2 --dry-run
+expect "their parameters" 'gpt, 2,641,152 parameters, 4 blocks of width 128' "${experts[@]}" --moe-every=2 --dry-run
+expect "those of every block" 'gpt, 4,478,208 parameters, 4 blocks of width 128' "${experts[@]}" --moe-every=1 --dry-run
+expect "flags of experts that there are not" 'gpt, 804,096 parameters' "${experts[@]}" --nomoe --moe-every=2
+# Without --samples-per-step, a step has the samples of the trainer's flags.
+"$plan" llama --cluster=cluster.txt --samples-per-step=96 > given.txt || fail "96 samples per step"
+for flags in --batch-size=4 --global-batch-size=32; do
+  "$plan" llama --cluster=cluster.txt $flags --gradient-accumulation-steps=3 > out.txt
+  cmp given.txt out.txt || fail "$flags --gradient-accumulation-steps=3 is not a step of 96 samples"
+done
 # 64 ranks, more than a trainer starts by itself.
 sed 's/nodes: 2/nodes: 16/' cluster.txt > large.txt
 expect "a mesh that fills the cluster" '^Dry run of a step on 64 ranks' \
@@ -88,6 +102,15 @@ refuse 'plan: --mesh=lp=2,dp_shard=2: not supported by estimates; expected --dry
   "$plan" llama --cluster=cluster.txt --mesh=lp=2,dp_shard=2
 refuse 'plan: --offload=disk: not supported by estimates; expected --dry-run, or none' \
   "$plan" llama --cluster=cluster.txt --offload=disk
+refuse 'plan: --optimizer=muon: not supported by estimates; expected --dry-run, or adamw' \
+  "$plan" llama --cluster=cluster.txt --optimizer=muon
+for every in 1 2 9; do
+  refuse 'plan: --moe: not supported by estimates; expected --dry-run, or a model without experts' "${experts[@]}" --moe-every=$every
+done
+refuse 'plan: moe_every is 9; expected 1 to n_layer, which is 4' "${experts[@]}" --moe-every=9 --dry-run
+refuse 'plan: --gradient-accumulation-steps=0: must be at least 1' \
+  "$plan" vit --cluster=cluster.txt --gradient-accumulation-steps=0
+refuse 'plan: --global-batch-size=-8: must be at least 0' "$plan" llama --cluster=cluster.txt --global-batch-size=-8
 refuse 'plan: --strategy: .*' "$plan" llama --cluster=cluster.txt --strategy=zero9
 refuse 'plan: --samples-per-step=10: expected a multiple of 4, .*' \
   "$plan" llama --cluster=cluster.txt --mesh=dp_shard=4 --samples-per-step=10

@@ -34,6 +34,12 @@ class ResumeTest(runs.CnnTest):
         self.assertEqual(run.logged("epoch="), [last])
         self.assertFalse(os.path.exists(self.path("none")))
 
+    def test_evaluation_alone_saves_the_model(self):
+        _, trained = self.model("--checkpoint-dir=" + self.path("kept"), name="trained")
+        run, evaluated = self.model("--resume=" + self.path("kept"), "--eval-only", name="evaluated")
+        self.assert_same_bits(trained, evaluated)
+        self.assertNotRegex(run.out, "epochs? took")
+
     def test_offloaded_moments(self):
         flags = ["--strategy=zero1", "--offload=" + self.shared]
         folder = self.path("kept")

@@ -43,6 +43,18 @@ class ResumeTest(runs.VitTest):
         run = self.finish(self.start(os_flags), code=1)
         self.assertRegex(run.errors()[-1], "the options ask for parameters of .* x 99999 numbers, but the files hold")
 
+    def test_the_limit_that_is_given_decides(self):
+        """Also where the checkpoint has reached the other one; 5 steps are an epoch."""
+        for name, before, limit, steps in (("epochs", ["--epochs=0", "--max-iters=3"], "--epochs=2", range(3, 10)),
+                                           ("steps", ["--epochs=1"], "--max-iters=8", range(5, 8)),
+                                           ("one of both", ["--epochs=1", "--max-iters=3"], "--max-iters=6", range(3, 6))):
+            with self.subTest(name):
+                kept = self.path(name)
+                self.train(*before, "--checkpoint-dir=" + kept, outputs=name + "_out")
+                flags = self.flags("--resume=" + kept, outputs=name + "_resumed")
+                run = self.finish(self.start([flag for flag in flags if flag != "--epochs=1"] + [limit]))
+                self.assertEqual([int(step) for step, _ in run.losses()], list(steps))
+
     def test_sigterm(self):
         kept = self.path("kept")
         process = self.start(self.flags(*DRAWING, "--epochs=100000", "--checkpoint-dir=" + kept, ranks=1))

@@ -17,8 +17,11 @@ namespace {
 
 using parallel::PlannedModel;
 
+// Without experts: estimates do not cover them.
 gpt::GptOptions WithBlocks(gpt::GptOptions o, std::int64_t blocks) {
   o.n_layer = blocks;
+  o.moe = {};
+  o.moe_every = 1;
   return o;
 }
 llama::LlamaOptions WithBlocks(llama::LlamaOptions o, std::int64_t blocks) {

@@ -52,15 +52,16 @@ std::string StrategyText(const parallel::PlannedRun& run) {
 
 }  // namespace
 
-std::string HeadingText(const parallel::PlannedModel& model, const parallel::Cluster& cluster) {
+std::string HeadingText(const parallel::PlannedModel& model, std::int64_t parameters,
+                        const parallel::Cluster& cluster) {
   std::vector<std::string> rates;
   for (const auto& [type, flops] : cluster.flops) {
     rates.push_back(absl::StrFormat("%s %.4g TFLOP/s", type, flops / 1e12));
   }
   return absl::StrCat(
-      "model     ", model.name, ", ", base::FormatCount(model.ParameterCount()), " parameters, ",
-      model.blocks, " blocks of width ", model.width, ", sequences of ", model.sequence, "\ncluster   ",
-      cluster.nodes, " x ", cluster.ranks_per_node, " ranks",
+      "model     ", model.name, ", ", base::FormatCount(parameters), " parameters, ", model.blocks,
+      " blocks of width ", model.width, ", sequences of ", model.sequence, "\ncluster   ", cluster.nodes,
+      " x ", cluster.ranks_per_node, " ranks",
       absl::StrFormat(" of %.4g GB, %s; %.4g GB/s in a node, %.4g GB/s between nodes",
                       cluster.memory_bytes / kGiga, absl::StrJoin(rates, ", "),
                       cluster.within_node.bytes_per_second / kGiga,

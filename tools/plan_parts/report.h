@@ -2,6 +2,7 @@
 #ifndef PLAIT_TOOLS_PLAN_PARTS_REPORT_H_
 #define PLAIT_TOOLS_PLAN_PARTS_REPORT_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,9 @@
 
 namespace plait::planning {
 
-// Model and cluster, one line each.
-std::string HeadingText(const parallel::PlannedModel& model, const parallel::Cluster& cluster);
+// Model, with its number of parameters, and cluster, one line each.
+std::string HeadingText(const parallel::PlannedModel& model, std::int64_t parameters,
+                        const parallel::Cluster& cluster);
 
 // A row for each of the first `top` estimates: mesh, strategy (+sp: sequence parallel, *: reduces each micro-batch),
 // micro-batches x samples, GB per rank, whether it fits, ms per step, tokens per second, bytes that rank 0 sends per

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <variant>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/path.h"
 #include "base/status_macros.h"
+#include "models/gpt/gpt.h"
+#include "models/llama/llama.h"
+#include "models/vit/vit.h"
 #include "tools/gpt_training/settings.h"
 #include "tools/llama_training/settings.h"
 #include "tools/plan_parts/planned_models.h"
@@ -39,8 +43,10 @@ std::shared_ptr<training::Settings> TrainerOf(const std::string& model) {
 void Bind(PlanSettings& settings, training::SettingsTable& table) {
   table.Group("Plan");
   table.Add("cluster", &settings.cluster, "text file that describes the cluster (parallel/plan/cluster.h)");
-  table.Add("samples_per_step", &settings.samples_per_step,
-            "sequences or images of a step, over all ranks and micro-batches; 0: --batch-size for each rank");
+  table.Add(
+      "samples_per_step", &settings.samples_per_step,
+      "sequences or images of a step, over all ranks and micro-batches; 0: --gradient-accumulation-steps "
+      "times --global-batch-size, or times --batch-size for each rank");
   table.Add("top", &settings.top, "meshes to print");
   table.Add("explain", &settings.explain, "prints each term of the time, the memory and the traffic");
   table.Add("advise", &settings.advise, "prints which strategy to choose, with the reasons");
@@ -65,7 +71,7 @@ int FailUsage(int rank, const std::string& line) {
 }
 
 std::int64_t SamplesOf(const PlanSettings& settings, int ranks) {
-  return settings.samples_per_step > 0 ? settings.samples_per_step : settings.trainer->batch_size * ranks;
+  return settings.samples_per_step > 0 ? settings.samples_per_step : settings.trainer->StepSamples(ranks);
 }
 
 // Null: a model of text.
@@ -80,29 +86,51 @@ text_training::ModelOptions TextOptions(const PlanSettings& settings) {
   return text.Options(text.vocab_size > 0 ? text.vocab_size : kVocabularyOfGpt2);
 }
 
+const training::OptimizerSettings& Optimizer(const PlanSettings& settings) {
+  const vit_training::VitSettings* const vit = Images(settings);
+  return vit != nullptr ? vit->optimizer : Text(settings).optimizer;
+}
+
+// Flags that only a dry run takes into account.
+absl::Status CheckEstimated(const PlanSettings& s) {
+  const training::Settings& trainer = *s.trainer;
+  const std::string& optimizer = Optimizer(s).optimizer;
+  const auto* const gpt = dynamic_cast<const gpt_training::GptSettings*>(&trainer);
+  bool has_lp = false;
+  for (const absl::string_view axis : absl::StrSplit(trainer.mesh, ',')) {
+    has_lp = has_lp || (absl::StartsWith(axis, "lp=") && axis != "lp=1");
+  }
+  const struct {
+    bool given;
+    std::string flag, expected;
+  } flags[] = {{trainer.activation_checkpointing != "none",
+                "activation-checkpointing=" + trainer.activation_checkpointing, "none"},
+               {trainer.offload != "none", "offload=" + trainer.offload, "none"},
+               {optimizer != "adamw", "optimizer=" + optimizer, "adamw"},
+               {gpt != nullptr && gpt->moe.used, "moe", "a model without experts"},
+               {trainer.reproducible, "reproducible", "ordinary sums"},
+               {trainer.lp.force, "force-lp", "one rank without a solver"},
+               {has_lp, "mesh=" + trainer.mesh, "a mesh without lp"}};
+  for (const auto& [given, flag, expected] : flags) {
+    if (!given) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag, ": not supported by estimates; expected --dry-run, or ", expected));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckPlan(const PlanSettings& s) {
-  PLAIT_RETURN_IF_ERROR(training::AtLeast("samples-per-step", static_cast<double>(s.samples_per_step), 0));
-  PLAIT_RETURN_IF_ERROR(training::AtLeast("top", s.top, 1));
+  using training::AtLeast;
+  const training::Settings& trainer = *s.trainer;
+  PLAIT_RETURN_IF_ERROR(AtLeast("samples-per-step", static_cast<double>(s.samples_per_step), 0));
+  PLAIT_RETURN_IF_ERROR(AtLeast("batch-size", static_cast<double>(trainer.batch_size), 1));
+  PLAIT_RETURN_IF_ERROR(AtLeast("global-batch-size", static_cast<double>(trainer.global_batch_size), 0));
+  PLAIT_RETURN_IF_ERROR(AtLeast("gradient-accumulation-steps", trainer.gradient_accumulation_steps, 1));
+  PLAIT_RETURN_IF_ERROR(AtLeast("top", s.top, 1));
   if (s.cluster.empty() == s.calibrate.empty()) {
     return absl::InvalidArgumentError("expected --cluster=FILE, or --calibrate=FILE to write one");
   }
-  const training::Settings& trainer = *s.trainer;
-  if (trainer.dry_run) return absl::OkStatus();
-  const auto refused = [](absl::string_view flag, absl::string_view expected) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--", flag, ": not supported by estimates; expected --dry-run, or ", expected));
-  };
-  if (trainer.activation_checkpointing != "none") {
-    return refused("activation-checkpointing=" + trainer.activation_checkpointing, "none");
-  }
-  if (trainer.offload != "none") return refused("offload=" + trainer.offload, "none");
-  if (trainer.reproducible) return refused("reproducible", "ordinary sums");
-  if (trainer.lp.force) return refused("force-lp", "one rank without a solver");
-  for (const absl::string_view axis : absl::StrSplit(trainer.mesh, ',')) {
-    if (absl::StartsWith(axis, "lp=") && axis != "lp=1")
-      return refused("mesh=" + trainer.mesh, "a mesh without lp");
-  }
-  return absl::OkStatus();
+  return trainer.dry_run ? absl::OkStatus() : CheckEstimated(s);
 }
 
 }  // namespace
@@ -140,6 +168,17 @@ absl::StatusOr<parallel::PlannedModel> ModelOf(const PlanSettings& settings) {
   const text_training::ModelOptions options = TextOptions(settings);
   PLAIT_RETURN_IF_ERROR(std::visit([](const auto& o) { return Validate(o); }, options));
   return Planned(options, Text(settings).sequence, trainer.master_type());
+}
+
+std::int64_t ParametersOf(const PlanSettings& settings) {
+  if (const vit_training::VitSettings* vit = Images(settings)) {
+    return vit::ParameterCount(vit->Options(vit->classes));
+  }
+  const text_training::ModelOptions options = TextOptions(settings);
+  if (const auto* gpt = std::get_if<gpt::GptOptions>(&options)) {
+    return gpt::ParameterCount(*gpt, /*with_positions=*/true);
+  }
+  return llama::ParameterCount(std::get<llama::LlamaOptions>(options));
 }
 
 absl::StatusOr<CalibrationModel> CalibrationModelOf(const PlanSettings& settings) {

@@ -31,6 +31,8 @@ PlanSettings ParseOrExit(int argc, char** argv, int rank);
 
 // The model that the flags describe. INVALID_ARGUMENT for invalid sizes.
 absl::StatusOr<parallel::PlannedModel> ModelOf(const PlanSettings& settings);
+// Parameters of that model, with those of experts, which PlannedModel lacks. Requires valid sizes.
+std::int64_t ParametersOf(const PlanSettings& settings);
 // The run on the trainer's --mesh. Without --mesh, the starting point of a search: one rank, with the whole step as one
 // micro-batch. INVALID_ARGUMENT, naming the flag.
 absl::StatusOr<parallel::PlannedRun> RunOf(const PlanSettings& settings, const parallel::Cluster& cluster);

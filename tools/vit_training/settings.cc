@@ -87,7 +87,8 @@ void VitSettings::Bind(training::SettingsTable& table) {
   table.Group("Training");
   table.Add("max_iters", &max_iters, "number of training steps; 0: --epochs", OnResume::kAdopt);
   table.Add("epochs", &epochs,
-            "number of epochs, at most --max-iters steps where both are given; 0: --max-iters",
+            "number of epochs, at most --max-iters steps where both are given; 0: --max-iters; a resumed run "
+            "that is given one of the two forgets the other",
             OnResume::kAdopt);
   BindBatch(table, "images");
   optimizer.Bind(table);
@@ -119,8 +120,16 @@ absl::Status VitSettings::ChooseDefaults(training::SettingsTable& table) {
                                   {"qkv_bias", sizes->qkv_bias ? "true" : "false"}};
   if (preset == "cpu") values["batch_size"] = "32";
   if (epochs > 0) values["max_iters"] = "0";
+  only_max_iters_ = max_iters > 0 && table.Given("max_iters") && !table.Given("epochs");
+  only_epochs_ = epochs > 0 && table.Given("epochs") && !table.Given("max_iters");
   for (const auto& [name, value] : values) PLAIT_RETURN_IF_ERROR(table.SetDefault(name, value));
   return absl::OkStatus();
+}
+
+// A checkpoint's other limit may be reached already: the resumed run would end without a step.
+void VitSettings::Complete(const std::vector<comm::MeshAxis>&) {
+  if (only_max_iters_) epochs = 0;
+  if (only_epochs_) max_iters = 0;
 }
 
 absl::Status VitSettings::Check(const std::vector<comm::MeshAxis>& axes) const {

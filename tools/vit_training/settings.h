@@ -46,6 +46,8 @@ struct VitSettings final : training::Settings {
   // --preset: sizes of models/vit/options.h. "_" counts as "-". INVALID_ARGUMENT with the list of presets for another
   // name.
   absl::Status ChooseDefaults(training::SettingsTable& table) override;
+  // If only one of --max-iters and --epochs was given, above 0, the other is 0, whatever a checkpoint has.
+  void Complete(const std::vector<comm::MeshAxis>& axes) override;
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
   models::ModelSizes Sizes() const override {
     return initial_model().empty() ? SizesOf(Options(/*class_count=*/1)) : models::ModelSizes();
@@ -57,6 +59,9 @@ struct VitSettings final : training::Settings {
   vit::VitOptions Options(std::int64_t class_count) const;
   // The directory of --init-from; empty for "scratch".
   std::string initial_model() const;
+
+ private:
+  bool only_max_iters_ = false, only_epochs_ = false;  // which of the two was given, above 0
 };
 
 }  // namespace plait::vit_training
