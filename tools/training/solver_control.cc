@@ -24,7 +24,9 @@ void SolverControl::Begin(ShardedModel& model) {
   const mgrit::LayerParallelOptions options = settings_.Options();
   if (settings_.chooses) auto_.emplace(model, world_, options, settings_.bias_limit, ranks_on_host_);
   if (settings_.bias_limit > 0) ControlBias(options);
-  if (restored_.has_value() && policy_.has_value()) policy_->Restore(*restored_);
+  if (!policy_.has_value()) return;
+  if (restored_.has_value()) policy_->Restore(*restored_);
+  Use(policy_->choice());
 }
 
 void SolverControl::ControlBias(const mgrit::LayerParallelOptions& options) {
@@ -118,6 +120,7 @@ parallel::PipelineStep SolverControl::Measure(const parallel::NextMicroBatch& ne
   bias_ = comparison.distance;
   policy_->Take({.bias = *bias_, .seconds = comparison.seconds, .exact_seconds = comparison.exact_seconds});
   const SolverChoice choice = policy_->choice();
+  Use(choice);  // an evaluation may come before the next step
   line_ = absl::StrFormat(
       "%sgradient bias %.3g of the gradient, limit %.3g: next %d forward and %d backward iterations%s",
       by_iteration ? "estimated " : "", *bias_, settings_.bias_limit, choice.forward, choice.backward,
@@ -185,7 +188,10 @@ absl::Status SolverControl::Restore(const parallel::Checkpoint& checkpoint) {
   }
   restored_ = {
       .forward = static_cast<int>(forward), .backward = static_cast<int>(backward), .serial = serial != 0};
-  if (policy_.has_value()) policy_->Restore(*restored_);
+  if (policy_.has_value()) {
+    policy_->Restore(*restored_);
+    Use(policy_->choice());
+  }
   return absl::OkStatus();
 }
 

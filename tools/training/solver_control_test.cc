@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +17,7 @@
 
 #include "comm/testing/world.h"
 #include "models/gpt/gpt.h"
+#include "parallel/checkpoint/save.h"
 #include "tools/training/sharded_model.h"
 
 namespace plait::training {
@@ -42,6 +45,20 @@ TestSettings Controlled() {
   settings.lp.bias_limit = 0.1;
   settings.lp.bias_every = 1;
   return settings;
+}
+
+// A checkpoint with these integers, as all ranks see it.
+parallel::Checkpoint CheckpointWith(const std::map<std::string, std::int64_t>& integers) {
+  const std::string root = std::string(std::getenv("TEST_TMPDIR")) + "/checkpoints";
+  static std::int64_t step = 0;
+  const float value = 0;
+  std::vector<parallel::TensorPiece> pieces;
+  if (World().rank() == 0) {
+    pieces.push_back({.tensor = {.group = "model", .name = "u", .shape = {1}}, .end = 1, .data = &value});
+  }
+  const auto saved = parallel::SaveCheckpoint(World(), root, ++step, pieces, {.integers = integers});
+  EXPECT_TRUE(saved.ok()) << saved.status();
+  return *parallel::Checkpoint::Open(saved->folder);
 }
 
 class Subject {
@@ -72,18 +89,26 @@ class Subject {
   // Returns the measured bias.
   double Step(std::int64_t step) {
     control_->RunMicroBatches(step, [&](int) {
-      at::manual_seed(static_cast<std::uint64_t>(step));
-      const models::Batch batch = {at::randint(kTokens, {3, kSeq}, at::kLong),
-                                   at::randint(kTokens, {3, kSeq}, at::kLong)};
-      return parallel::PipelineMicroBatch{sharded_->OnDevice(batch), 1 / 24.0};
+      return parallel::PipelineMicroBatch{sharded_->OnDevice(BatchOf(step)), 1 / 24.0};
     });
     EXPECT_TRUE(sharded_->Step({.clip_norm = 1}).status.ok());
     std::vector<data::Scalar> scalars;
     control_->TakeStep(scalars);
     return scalars.back().value;
   }
+  // Evaluates; returns the iterations that it took, 0 for serial propagation, whose residual norm is 0.
+  int IterationsOfEvaluation() {
+    sharded_->Loss(BatchOf(0));
+    const mgrit::Solution& solution = sharded_->solver()->last_forward();
+    return solution.residual_norms == std::vector<double>{0} ? 0 : solution.iterations;
+  }
   SolverControl& control() { return *control_; }
   const comm::DeviceMesh& mesh() const { return mesh_; }
+
+  static models::Batch BatchOf(std::int64_t step) {
+    at::manual_seed(static_cast<std::uint64_t>(step));
+    return {at::randint(kTokens, {3, kSeq}, at::kLong), at::randint(kTokens, {3, kSeq}, at::kLong)};
+  }
 
   bool diverges = false;  // coarse steps of this rank are infinite
 
@@ -102,6 +127,38 @@ TEST(BiasControl, TakesASolveThatDivergesForSomeDataAsDivergedForAll) {
   EXPECT_TRUE(std::isnan(subject.Step(1)));
   EXPECT_NE(subject.control().Line().find("gradient bias nan"), std::string::npos)
       << subject.control().Line();
+}
+
+// Exact gradients, which these steps take, leave the solver serial or one iteration further.
+TEST(Evaluation, HasTheIterationsOfTheNextStepBehindAMeasurement) {
+  for (const std::string reference : {"serial", "iteration"}) {
+    TestSettings settings = Controlled();
+    settings.lp.bias_reference = reference;
+    settings.lp.bias_limit = 1e-9;  // raises them, the adjoint's first
+    Subject subject(settings);
+    EXPECT_EQ(subject.IterationsOfEvaluation(), 2);
+    subject.Step(0);
+    subject.Step(1);
+    EXPECT_NE(subject.control().Line().find("next 3 forward and 3 backward"), std::string::npos)
+        << subject.control().Line();
+    EXPECT_EQ(subject.IterationsOfEvaluation(), 3) << reference;
+  }
+}
+
+TEST(Evaluation, OfAResumedRunHasTheIterationsThatItRestores) {
+  Subject subject(Controlled());
+  const parallel::Checkpoint checkpoint = CheckpointWith(
+      {{"solver.forward_iterations", 4}, {"solver.backward_iterations", 3}, {"solver.serial", 0}});
+  ASSERT_TRUE(subject.control().Restore(checkpoint).ok());
+  EXPECT_EQ(subject.IterationsOfEvaluation(), 4);
+}
+
+TEST(Evaluation, BetweenStepsOfATrialIsNotSerial) {
+  TestSettings settings = Controlled();
+  settings.lp.chooses = true;
+  Subject subject(settings);
+  subject.Step(0);
+  EXPECT_EQ(subject.IterationsOfEvaluation(), 2);
 }
 
 }  // namespace
