@@ -1,4 +1,5 @@
-// The control of a solver's bias over ranks with different data, and what evaluations between steps are solved with.
+// The control of a solver's bias over ranks with different data, what evaluations between steps are solved with, and
+// predictions on unequal hosts.
 #include "tools/training/solver_control.h"
 
 #include <ATen/Context.h>
@@ -19,6 +20,7 @@
 #include "models/gpt/gpt.h"
 #include "parallel/checkpoint/save.h"
 #include "tools/training/sharded_model.h"
+#include "tools/training/solver_costs.h"
 
 namespace plait::training {
 namespace {
@@ -102,6 +104,7 @@ class Subject {
     const mgrit::Solution& solution = sharded_->solver()->last_forward();
     return solution.residual_norms == std::vector<double>{0} ? 0 : solution.iterations;
   }
+  ShardedModel& sharded() { return *sharded_; }
   SolverControl& control() { return *control_; }
   const comm::DeviceMesh& mesh() const { return mesh_; }
 
@@ -159,6 +162,30 @@ TEST(Evaluation, BetweenStepsOfATrialIsNotSerial) {
   Subject subject(settings);
   subject.Step(0);
   EXPECT_EQ(subject.IterationsOfEvaluation(), 2);
+}
+
+// Each evaluation takes a second, so that messages take no time.
+TEST(SolverCosts, AreThoseOfTheHostWithTheFewestCoresOnAllRanks) {
+  TestSettings settings = Controlled();
+  settings.mesh = "lp=" + std::to_string(World().size());
+  Subject subject(settings);
+  subject.Step(0);
+  mgrit::WorkTimes work;
+  work.seconds.values.fill(1);
+  work.counts.values.fill(1);
+  const auto predicted = [&](int ranks_on_host) {
+    return SolverCosts(subject.sharded(), World(), work, ranks_on_host)
+        .Predict({.options = settings.lp.Options()});
+  };
+  constexpr int kMany = 1 << 20;  // ranks that share a core
+  const double few_cores = predicted(kMany);
+  EXPECT_GT(few_cores, 1.2 * predicted(1));
+  const double mixed = predicted(World().rank() == 0 ? 1 : kMany);
+  EXPECT_NEAR(mixed, few_cores, 0.01 * few_cores);
+  double least = mixed, largest = mixed;
+  World().AllReduce(comm::BufferOf(absl::MakeSpan(&least, 1)), comm::ReduceOp::kMin);
+  World().AllReduce(comm::BufferOf(absl::MakeSpan(&largest, 1)), comm::ReduceOp::kMax);
+  EXPECT_EQ(least, largest);
 }
 
 }  // namespace
