@@ -164,6 +164,31 @@ TEST(Evaluation, BetweenStepsOfATrialIsNotSerial) {
   EXPECT_EQ(subject.IterationsOfEvaluation(), 2);
 }
 
+// Two steps with too large a bias, then a limit that every bias keeps: fewer iterations, but not those just refused.
+TEST(Resume, DoesNotTryTheIterationsThatWereRefused) {
+  TestSettings strict = Controlled(), lax = Controlled();
+  strict.lp.bias_limit = 1e-9;
+  lax.lp.bias_limit = 1;
+  Subject first(strict);
+  first.Step(0);
+  first.Step(1);
+  parallel::CheckpointState state;
+  first.control().Save(state);
+  Subject resumed(lax);
+  ASSERT_TRUE(resumed.control().Restore(CheckpointWith(state.integers)).ok());
+  resumed.Step(0);
+  EXPECT_NE(resumed.control().Line().find("next 3 forward and 3 backward"), std::string::npos)
+      << resumed.control().Line();
+  // Of an earlier version.
+  state.integers.erase("solver.refused_sum");
+  state.integers.erase("solver.refused_for");
+  Subject older(lax);
+  ASSERT_TRUE(older.control().Restore(CheckpointWith(state.integers)).ok());
+  older.Step(0);
+  EXPECT_NE(older.control().Line().find("next 2 forward and 3 backward"), std::string::npos)
+      << older.control().Line();
+}
+
 // Each evaluation takes a second, so that messages take no time.
 TEST(SolverCosts, AreThoseOfTheHostWithTheFewestCoresOnAllRanks) {
   TestSettings settings = Controlled();
