@@ -71,6 +71,7 @@ parallel::PipelineStep AutoSolver::RunMicroBatches(const parallel::NextMicroBatc
       model_, world_, next, [&] { solver.set_propagation(mgrit::Propagation::kParallel); },
       [&] { solver.set_propagation(mgrit::Propagation::kSerial); });
   work_->End();
+  solver.set_propagation(mgrit::Propagation::kParallel);  // for evaluations before the next step
   bias_ = comparison.distance;
   if (!work_->counts()) return std::move(comparison.exact);
   biases_.push_back(bias_);

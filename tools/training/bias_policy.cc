@@ -43,10 +43,12 @@ SolverChoice BiasPolicy::choice() const {
   return choice;
 }
 
-void BiasPolicy::Restore(const SolverChoice& choice) {
-  iterations_ = choice;
+void BiasPolicy::Restore(const BiasPolicyState& state) {
+  iterations_ = state.choice;
   iterations_.serial = false;
-  serial_ = choice.serial;
+  serial_ = state.choice.serial;
+  refused_sum_ = state.refused_sum;
+  refused_for_ = state.refused_for;
 }
 
 }  // namespace plait::training

@@ -32,6 +32,14 @@ struct BiasPolicyOptions {
   bool may_be_serial = false;
 };
 
+// What a run saves to go on from.
+struct BiasPolicyState {
+  SolverChoice choice;
+  // This many iterations (forward + backward) or fewer recently had too large a bias: not tried again for
+  // refused_for measurements.
+  int refused_sum = 0, refused_for = 0;
+};
+
 class BiasPolicy {
  public:
   BiasPolicy(const BiasPolicyOptions& options, const SolverChoice& begin)
@@ -48,7 +56,8 @@ class BiasPolicy {
   SolverChoice choice() const;
   // The iterations to measure: those of choice(), never serial.
   const SolverChoice& iterations() const { return iterations_; }
-  void Restore(const SolverChoice& choice);
+  BiasPolicyState state() const { return {choice(), refused_sum_, refused_for_}; }
+  void Restore(const BiasPolicyState& state);
 
  private:
   void Raise();
@@ -57,9 +66,7 @@ class BiasPolicy {
   BiasPolicyOptions options_;
   SolverChoice iterations_;
   bool serial_ = false;
-  // This many iterations (forward + backward) or fewer recently had too large a bias: not tried again for
-  // refused_for_ measurements.
-  int refused_sum_ = 0, refused_for_ = 0;
+  int refused_sum_ = 0, refused_for_ = 0;  // BiasPolicyState
 };
 
 }  // namespace plait::training

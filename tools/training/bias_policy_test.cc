@@ -86,10 +86,27 @@ TEST(BiasPolicy, IsSerialWhereThatIsFasterAndAllowed) {
 TEST(BiasPolicy, GoesOnFromWhatItRestores) {
   BiasPolicy policy({.limit = 0.1, .most_iterations = 9, .may_be_serial = true},
                     {.forward = 2, .backward = 1});
-  policy.Restore({.forward = 5, .backward = 4, .serial = true});
+  policy.Restore({.choice = {.forward = 5, .backward = 4, .serial = true}});
   EXPECT_EQ(policy.choice(), (SolverChoice{.forward = 5, .backward = 4, .serial = true}));
   policy.Take({.bias = 0.2, .seconds = 1, .exact_seconds = 2});
   EXPECT_EQ(policy.choice(), (SolverChoice{.forward = 5, .backward = 5}));
+}
+
+// Iterations that were refused are not tried again by the one that goes on either.
+TEST(BiasPolicy, GoesOnAsIfItHadNotBeenInterrupted) {
+  const Solver solver;
+  const BiasPolicyOptions options = {.limit = 0.1, .slack = 0.9, .most_iterations = 20};
+  for (int stop = 1; stop < 20; ++stop) {
+    BiasPolicy whole(options, {.forward = 1, .backward = 1});
+    for (int i = 0; i < stop; ++i) whole.Take(Measured(solver.Bias(whole.iterations())));
+    BiasPolicy resumed(options, {.forward = 1, .backward = 1});
+    resumed.Restore(whole.state());
+    for (int i = 0; i < 20; ++i) {
+      whole.Take(Measured(solver.Bias(whole.iterations())));
+      resumed.Take(Measured(solver.Bias(resumed.iterations())));
+      EXPECT_EQ(resumed.choice(), whole.choice()) << "stopped at " << stop << ", measurement " << i;
+    }
+  }
 }
 
 }  // namespace

@@ -54,13 +54,14 @@ GradientComparison CompareGradients(ShardedModel& model, const comm::Communicato
     }
     return micro_batches[static_cast<std::size_t>(k)];
   };
-  double seconds[2] = {};
+  // Seconds of the inexact and the exact passes, and 1 if a solve has diverged.
+  double measured[3] = {};
   const auto diverged = [&] { return model.solver() == nullptr ? 0 : model.solver()->diverged_solves(); };
   const std::int64_t diverged_before = diverged();
   use_inexact();
   double begin = now();
   model.RunMicroBatches(kept, /*final=*/false);
-  seconds[0] = now() - begin - loading;
+  measured[0] = now() - begin - loading;
   parallel::DataParallel& engine = model.engine();
   engine.SumPartialGradients();
   const std::vector<at::Tensor> inexact = CopyOfGradients(engine);
@@ -70,12 +71,14 @@ GradientComparison CompareGradients(ShardedModel& model, const comm::Communicato
   GradientComparison comparison;
   begin = now();
   comparison.exact = model.RunMicroBatches(kept);
-  seconds[1] = now() - begin;
+  measured[1] = now() - begin;
+  measured[2] = diverged() > diverged_before ? 1 : 0;
+  // Solves of other data may not have diverged, and Distance is collective.
+  world.AllReduce(comm::BufferOf(absl::MakeSpan(measured)), comm::ReduceOp::kMax);
+  comparison.seconds = measured[0];
+  comparison.exact_seconds = measured[1];
   comparison.distance =
-      diverged() > diverged_before ? std::numeric_limits<double>::quiet_NaN() : Distance(engine, inexact);
-  world.AllReduce(comm::BufferOf(absl::MakeSpan(seconds)), comm::ReduceOp::kMax);
-  comparison.seconds = seconds[0];
-  comparison.exact_seconds = seconds[1];
+      measured[2] > 0 ? std::numeric_limits<double>::quiet_NaN() : Distance(engine, inexact);
   return comparison;
 }
 

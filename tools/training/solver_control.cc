@@ -1,7 +1,9 @@
 #include "tools/training/solver_control.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -16,6 +18,25 @@ namespace {
 // Counted steps with the flags' own solver before the advice is printed.
 constexpr std::size_t kStepsBeforeAdvice = 5;
 
+// Checkpoints of earlier versions do not have what was refused.
+absl::StatusOr<BiasPolicyState> PolicyStateIn(const parallel::Checkpoint& checkpoint) {
+  const auto number = [&](const std::string& name, int least, int otherwise) -> absl::StatusOr<int> {
+    const auto found = checkpoint.integers().find("solver." + name);
+    const std::int64_t value = found == checkpoint.integers().end() ? otherwise : found->second;
+    if (value >= least && value <= std::numeric_limits<int>::max()) return static_cast<int>(value);
+    return absl::DataLossError(absl::StrFormat("%s: solver.%s is %d; expected at least %d",
+                                               checkpoint.folder(), name, value, least));
+  };
+  BiasPolicyState state;
+  PLAIT_ASSIGN_OR_RETURN(state.choice.forward, number("forward_iterations", 1, -1));
+  PLAIT_ASSIGN_OR_RETURN(state.choice.backward, number("backward_iterations", 1, -1));
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t serial, checkpoint.Integer("solver.serial"));
+  state.choice.serial = serial != 0;
+  PLAIT_ASSIGN_OR_RETURN(state.refused_sum, number("refused_sum", 0, 0));
+  PLAIT_ASSIGN_OR_RETURN(state.refused_for, number("refused_for", 0, 0));
+  return state;
+}
+
 }  // namespace
 
 void SolverControl::Begin(ShardedModel& model) {
@@ -24,7 +45,9 @@ void SolverControl::Begin(ShardedModel& model) {
   const mgrit::LayerParallelOptions options = settings_.Options();
   if (settings_.chooses) auto_.emplace(model, world_, options, settings_.bias_limit, ranks_on_host_);
   if (settings_.bias_limit > 0) ControlBias(options);
-  if (restored_.has_value() && policy_.has_value()) policy_->Restore(*restored_);
+  if (!policy_.has_value()) return;
+  if (restored_.has_value()) policy_->Restore(*restored_);
+  Use(policy_->choice());
 }
 
 void SolverControl::ControlBias(const mgrit::LayerParallelOptions& options) {
@@ -118,6 +141,7 @@ parallel::PipelineStep SolverControl::Measure(const parallel::NextMicroBatch& ne
   bias_ = comparison.distance;
   policy_->Take({.bias = *bias_, .seconds = comparison.seconds, .exact_seconds = comparison.exact_seconds});
   const SolverChoice choice = policy_->choice();
+  Use(choice);  // an evaluation may come before the next step
   line_ = absl::StrFormat(
       "%sgradient bias %.3g of the gradient, limit %.3g: next %d forward and %d backward iterations%s",
       by_iteration ? "estimated " : "", *bias_, settings_.bias_limit, choice.forward, choice.backward,
@@ -162,10 +186,12 @@ void SolverControl::TakeStep(std::vector<data::Scalar>& scalars) {
 void SolverControl::Save(parallel::CheckpointState& state) const {
   if (auto_.has_value()) auto_->Save(state.integers);
   if (!policy_.has_value()) return;
-  const SolverChoice choice = policy_->choice();
-  state.integers["solver.forward_iterations"] = choice.forward;
-  state.integers["solver.backward_iterations"] = choice.backward;
-  state.integers["solver.serial"] = choice.serial ? 1 : 0;
+  const BiasPolicyState policy = policy_->state();
+  state.integers["solver.forward_iterations"] = policy.choice.forward;
+  state.integers["solver.backward_iterations"] = policy.choice.backward;
+  state.integers["solver.serial"] = policy.choice.serial ? 1 : 0;
+  state.integers["solver.refused_sum"] = policy.refused_sum;
+  state.integers["solver.refused_for"] = policy.refused_for;
 }
 
 absl::Status SolverControl::Restore(const parallel::Checkpoint& checkpoint) {
@@ -174,18 +200,11 @@ absl::Status SolverControl::Restore(const parallel::Checkpoint& checkpoint) {
     if (auto_->done()) FollowChoice();
   }
   if (checkpoint.integers().count("solver.serial") == 0) return absl::OkStatus();
-  PLAIT_ASSIGN_OR_RETURN(const std::int64_t forward, checkpoint.Integer("solver.forward_iterations"));
-  PLAIT_ASSIGN_OR_RETURN(const std::int64_t backward, checkpoint.Integer("solver.backward_iterations"));
-  PLAIT_ASSIGN_OR_RETURN(const std::int64_t serial, checkpoint.Integer("solver.serial"));
-  if (forward < 1 || backward < 1 || forward > std::numeric_limits<int>::max() ||
-      backward > std::numeric_limits<int>::max()) {
-    return absl::DataLossError(absl::StrFormat(
-        "%s: solver.forward_iterations=%d, solver.backward_iterations=%d; expected at least 1 each",
-        checkpoint.folder(), forward, backward));
+  PLAIT_ASSIGN_OR_RETURN(restored_, PolicyStateIn(checkpoint));
+  if (policy_.has_value()) {
+    policy_->Restore(*restored_);
+    Use(policy_->choice());
   }
-  restored_ = {
-      .forward = static_cast<int>(forward), .backward = static_cast<int>(backward), .serial = serial != 0};
-  if (policy_.has_value()) policy_->Restore(*restored_);
   return absl::OkStatus();
 }
 

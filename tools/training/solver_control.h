@@ -79,7 +79,7 @@ class SolverControl {
   std::optional<StepWork> work_;
   std::vector<double> seconds_;  // of those that count
   std::optional<BiasPolicy> policy_;
-  std::optional<SolverChoice> restored_;
+  std::optional<BiasPolicyState> restored_;
   std::optional<double> bias_;  // of the last step
   // Since the last TakeStep.
   std::optional<double> recorded_bias_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -44,6 +45,14 @@ double GradientBytes(const mgrit::LayerParallel& solver) {
   return bytes;
 }
 
+// Of `ranks` ranks along lp, on the host where they have fewest: ranks of other hosts must predict the same.
+int CoresOf(int ranks, int ranks_on_host, const comm::Communicator& world) {
+  const auto here = static_cast<int>(std::thread::hardware_concurrency());
+  std::int64_t cores = ranks_on_host <= here ? ranks : std::max(1, ranks * here / ranks_on_host);
+  world.AllReduce(comm::BufferOf(absl::MakeSpan(&cores, 1)), comm::ReduceOp::kMin);
+  return static_cast<int>(cores);
+}
+
 }  // namespace
 
 SolverCosts::SolverCosts(ShardedModel& model, const comm::Communicator& world, const mgrit::WorkTimes& work,
@@ -60,8 +69,7 @@ SolverCosts::SolverCosts(ShardedModel& model, const comm::Communicator& world, c
   if (!model.mesh().Has("lp")) return;
   const comm::Communicator& ranks = model.mesh().axis("lp");
   shape_.ranks = ranks.size();
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  machine_.cores = ranks_on_host <= cores ? shape_.ranks : std::max(1, shape_.ranks * cores / ranks_on_host);
+  machine_.cores = CoresOf(shape_.ranks, ranks_on_host, world);
   if (shape_.ranks == 1) return;
   const auto bytes = std::max<std::int64_t>(8, static_cast<std::int64_t>(costs_.state_bytes));
   double one_way[2] = {mgrit::scaling::OneWaySeconds(ranks, 8, kPingPongs),

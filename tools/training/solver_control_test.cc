@@ -1,0 +1,217 @@
+// The control of a solver's bias over ranks with different data, what evaluations between steps are solved with, and
+// predictions on unequal hosts.
+#include "tools/training/solver_control.h"
+
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/randint.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/testing/world.h"
+#include "models/gpt/gpt.h"
+#include "parallel/checkpoint/save.h"
+#include "tools/training/sharded_model.h"
+#include "tools/training/solver_costs.h"
+
+namespace plait::training {
+namespace {
+
+using comm::testing::World;
+
+constexpr std::int64_t kBlocks = 16, kTokens = 11, kSeq = 8;
+
+struct TestSettings final : Settings {
+  void Bind(SettingsTable&) override {}
+  absl::Status Check(const std::vector<comm::MeshAxis>&) const override { return absl::OkStatus(); }
+  std::vector<std::string> mesh_axes() const override { return {"lp"}; }
+  std::string default_axis() const override { return "lp"; }
+};
+
+// Two groups of ranks, each with its own data.
+TestSettings Controlled() {
+  TestSettings settings;
+  settings.dtype = "float64";
+  settings.mesh = "dp_replicate=2,lp=" + std::to_string(World().size() / 2);
+  settings.lp.force = true;
+  settings.lp.cfactor = {2};
+  settings.lp.iterations = settings.lp.forward_iterations = 2;
+  settings.lp.bias_limit = 0.1;
+  settings.lp.bias_every = 1;
+  return settings;
+}
+
+// A checkpoint with these integers, as all ranks see it.
+parallel::Checkpoint CheckpointWith(const std::map<std::string, std::int64_t>& integers) {
+  const std::string root = std::string(std::getenv("TEST_TMPDIR")) + "/checkpoints";
+  static std::int64_t step = 0;
+  const float value = 0;
+  std::vector<parallel::TensorPiece> pieces;
+  if (World().rank() == 0) {
+    pieces.push_back({.tensor = {.group = "model", .name = "u", .shape = {1}}, .end = 1, .data = &value});
+  }
+  const auto saved = parallel::SaveCheckpoint(World(), root, ++step, pieces, {.integers = integers});
+  EXPECT_TRUE(saved.ok()) << saved.status();
+  return *parallel::Checkpoint::Open(saved->folder);
+}
+
+class Subject {
+ public:
+  explicit Subject(const TestSettings& settings)
+      : mesh_(*comm::DeviceMesh::Create(World(), *settings.Axes(World().size()))) {
+    gpt::GptOptions gpt;
+    gpt.vocab_size = kTokens;
+    gpt.block_size = kSeq;
+    gpt.n_layer = kBlocks;
+    gpt.n_head = 2;
+    gpt.n_embd = 8;
+    model_ = std::make_unique<gpt::Gpt>(gpt, at::TensorOptions(settings.compute_type()).device(at::kMeta));
+    TrainedModel trained = {.model = model_.get(), .optimizer = {.lr = 1e-3}};
+    trained.run_block = [this](std::size_t block, const models::BlockState& in,
+                               const models::BlockContext& context) {
+      models::BlockState out = model_->blocks()[block]->Forward(in, context);
+      const bool fails = diverges && context.level > 0;
+      if (fails) out.hidden = out.hidden * std::numeric_limits<double>::infinity();
+      return out;
+    };
+    sharded_ = *ShardedModel::Create(settings, mesh_, at::kCPU, trained);
+    control_.emplace(settings.lp, World(), /*ranks_on_host=*/1);
+    control_->Begin(*sharded_);
+  }
+  ~Subject() { sharded_->WaitForParameters(); }
+
+  // Returns the measured bias.
+  double Step(std::int64_t step) {
+    control_->RunMicroBatches(step, [&](int) {
+      return parallel::PipelineMicroBatch{sharded_->OnDevice(BatchOf(step)), 1 / 24.0};
+    });
+    EXPECT_TRUE(sharded_->Step({.clip_norm = 1}).status.ok());
+    std::vector<data::Scalar> scalars;
+    control_->TakeStep(scalars);
+    return scalars.back().value;
+  }
+  // Evaluates; returns the iterations that it took, 0 for serial propagation, whose residual norm is 0.
+  int IterationsOfEvaluation() {
+    sharded_->Loss(BatchOf(0));
+    const mgrit::Solution& solution = sharded_->solver()->last_forward();
+    return solution.residual_norms == std::vector<double>{0} ? 0 : solution.iterations;
+  }
+  ShardedModel& sharded() { return *sharded_; }
+  SolverControl& control() { return *control_; }
+  const comm::DeviceMesh& mesh() const { return mesh_; }
+
+  static models::Batch BatchOf(std::int64_t step) {
+    at::manual_seed(static_cast<std::uint64_t>(step));
+    return {at::randint(kTokens, {3, kSeq}, at::kLong), at::randint(kTokens, {3, kSeq}, at::kLong)};
+  }
+
+  bool diverges = false;  // coarse steps of this rank are infinite
+
+ private:
+  comm::DeviceMesh mesh_;
+  std::unique_ptr<models::BlockModel> model_;
+  std::unique_ptr<ShardedModel> sharded_;
+  std::optional<SolverControl> control_;
+};
+
+TEST(BiasControl, TakesASolveThatDivergesForSomeDataAsDivergedForAll) {
+  Subject subject(Controlled());
+  const double bias = subject.Step(0);
+  EXPECT_TRUE(std::isfinite(bias)) << bias;
+  subject.diverges = subject.mesh().axis("dp_replicate").rank() == 1;
+  EXPECT_TRUE(std::isnan(subject.Step(1)));
+  EXPECT_NE(subject.control().Line().find("gradient bias nan"), std::string::npos)
+      << subject.control().Line();
+}
+
+// Exact gradients, which these steps take, leave the solver serial or one iteration further.
+TEST(Evaluation, HasTheIterationsOfTheNextStepBehindAMeasurement) {
+  for (const std::string reference : {"serial", "iteration"}) {
+    TestSettings settings = Controlled();
+    settings.lp.bias_reference = reference;
+    settings.lp.bias_limit = 1e-9;  // raises them, the adjoint's first
+    Subject subject(settings);
+    EXPECT_EQ(subject.IterationsOfEvaluation(), 2);
+    subject.Step(0);
+    subject.Step(1);
+    EXPECT_NE(subject.control().Line().find("next 3 forward and 3 backward"), std::string::npos)
+        << subject.control().Line();
+    EXPECT_EQ(subject.IterationsOfEvaluation(), 3) << reference;
+  }
+}
+
+TEST(Evaluation, OfAResumedRunHasTheIterationsThatItRestores) {
+  Subject subject(Controlled());
+  const parallel::Checkpoint checkpoint = CheckpointWith(
+      {{"solver.forward_iterations", 4}, {"solver.backward_iterations", 3}, {"solver.serial", 0}});
+  ASSERT_TRUE(subject.control().Restore(checkpoint).ok());
+  EXPECT_EQ(subject.IterationsOfEvaluation(), 4);
+}
+
+TEST(Evaluation, BetweenStepsOfATrialIsNotSerial) {
+  TestSettings settings = Controlled();
+  settings.lp.chooses = true;
+  Subject subject(settings);
+  subject.Step(0);
+  EXPECT_EQ(subject.IterationsOfEvaluation(), 2);
+}
+
+// Two steps with too large a bias, then a limit that every bias keeps: fewer iterations, but not those just refused.
+TEST(Resume, DoesNotTryTheIterationsThatWereRefused) {
+  TestSettings strict = Controlled(), lax = Controlled();
+  strict.lp.bias_limit = 1e-9;
+  lax.lp.bias_limit = 1;
+  Subject first(strict);
+  first.Step(0);
+  first.Step(1);
+  parallel::CheckpointState state;
+  first.control().Save(state);
+  Subject resumed(lax);
+  ASSERT_TRUE(resumed.control().Restore(CheckpointWith(state.integers)).ok());
+  resumed.Step(0);
+  EXPECT_NE(resumed.control().Line().find("next 3 forward and 3 backward"), std::string::npos)
+      << resumed.control().Line();
+  // Of an earlier version.
+  state.integers.erase("solver.refused_sum");
+  state.integers.erase("solver.refused_for");
+  Subject older(lax);
+  ASSERT_TRUE(older.control().Restore(CheckpointWith(state.integers)).ok());
+  older.Step(0);
+  EXPECT_NE(older.control().Line().find("next 2 forward and 3 backward"), std::string::npos)
+      << older.control().Line();
+}
+
+// Each evaluation takes a second, so that messages take no time.
+TEST(SolverCosts, AreThoseOfTheHostWithTheFewestCoresOnAllRanks) {
+  TestSettings settings = Controlled();
+  settings.mesh = "lp=" + std::to_string(World().size());
+  Subject subject(settings);
+  subject.Step(0);
+  mgrit::WorkTimes work;
+  work.seconds.values.fill(1);
+  work.counts.values.fill(1);
+  const auto predicted = [&](int ranks_on_host) {
+    return SolverCosts(subject.sharded(), World(), work, ranks_on_host)
+        .Predict({.options = settings.lp.Options()});
+  };
+  constexpr int kMany = 1 << 20;  // ranks that share a core
+  const double few_cores = predicted(kMany);
+  EXPECT_GT(few_cores, 1.2 * predicted(1));
+  const double mixed = predicted(World().rank() == 0 ? 1 : kMany);
+  EXPECT_NEAR(mixed, few_cores, 0.01 * few_cores);
+  double least = mixed, largest = mixed;
+  World().AllReduce(comm::BufferOf(absl::MakeSpan(&least, 1)), comm::ReduceOp::kMin);
+  World().AllReduce(comm::BufferOf(absl::MakeSpan(&largest, 1)), comm::ReduceOp::kMax);
+  EXPECT_EQ(least, largest);
+}
+
+}  // namespace
+}  // namespace plait::training
