@@ -193,7 +193,7 @@ void Solver::Judge(Solution& solution) const {
 
 bool Solver::Report(const Solution& solution) {
   const int iteration = solving_ ? iterations_ - 1 : 0;
-  if (observer_) observer_(iteration, solution.last_residual_norm());
+  if (observer_) observer_(iteration, solution);
   if (!monitor_) return false;
   const Progress progress = {iteration, solution.last_residual_norm(), *this};
   std::int64_t stops[] = {monitor_(progress) ? 0 : 1};

@@ -69,8 +69,8 @@ struct Progress {
 
 class Solver {
  public:
-  // Called after every iteration, on every rank: iteration (from 0), residual norm.
-  using Observer = std::function<void(int iteration, double residual_norm)>;
+  // Called after every iteration, on every rank: iteration (from 0), and the outcome so far.
+  using Observer = std::function<void(int iteration, const Solution& so_far)>;
   // Called after every iteration; returns whether to continue. If it returns false on one rank, the solve stops on all
   // ranks. Costs an all-reduce of one number per iteration.
   using Monitor = std::function<bool(const Progress& progress)>;
