@@ -67,15 +67,17 @@ void Solver::Cycles(int first, int last, bool keeps_states, Solution& solution) 
   const Stopwatch watch(solution.seconds);
   hierarchy_.ClearWork();
   const bool kept = hierarchy_.Initialize(keeps_states);
+  if (first == 0) norms_.clear();
   skips_downcycle_ = options_.skip_downcycle && !kept;
   solving_ = true;
   bool stops = false;
   for (iterations_ = first; !stops && iterations_ < last;) {
-    progress_ = ProgressOf(options_, NormsTaken(solution));
+    progress_ = ProgressOf(options_, norms_);
     hierarchy_.SetProgress(iterations_, progress_);
     solution.residual_norms.push_back(Iterate(iterations_));
     ++iterations_;
     ++solution.iterations;
+    if (std::isfinite(solution.last_residual_norm())) norms_.push_back(solution.last_residual_norm());
     Judge(solution);
     stops = solution.converged || solution.diverged || solution.stagnated;
     const bool interrupted = Report(solution);
