@@ -95,6 +95,13 @@ std::map<std::int64_t, std::unique_ptr<State>> FetchStates(AnyProblem& problem, 
   return states;
 }
 
+// NaN if one of them is.
+double LargestOf(absl::Span<const double> errors) {
+  double largest = 0;
+  for (const double error : errors) largest = std::isnan(largest) || error <= largest ? largest : error;
+  return largest;
+}
+
 int LeastFactor(const Refinement& refinement, double error) {
   if (!(error > refinement.tolerance)) return 1;
   return static_cast<int>(
@@ -170,8 +177,7 @@ absl::StatusOr<RefinedSolution> SolveRefining(AnyProblem& problem, const TimeGri
     RefinementStage stage = {.steps = result.solver->grid().time().steps, .solution = result.solver->Solve()};
     result.solver->set_initial_guess(nullptr);  // no longer needed
     const std::vector<double> errors = result.solver->EstimateStepErrors(refinement.order);
-    for (const double error : errors)
-      stage.largest_error = std::isnan(error) ? error : std::fmax(stage.largest_error, error);
+    stage.largest_error = LargestOf(errors);
     const bool failed = stage.solution.diverged || !std::isfinite(stage.largest_error);
     result.stages.push_back(std::move(stage));
     if (failed) return result;

@@ -228,5 +228,19 @@ TEST(SolveRefining, SaysWhatCannotBe) {
   EXPECT_NE(message({}, {.cfactors = {1}}).find("too small"), std::string::npos);
 }
 
+// In the first interval dt^2 is 0 in floating point, and so is the difference that the estimate divides by it.
+TEST(SolveRefining, AnEstimateThatIsNotANumberEndsIt) {
+  std::vector<double> points;
+  for (int i = 0; i <= 4; ++i) points.push_back(i * 1e-200);
+  for (int i = 1; i <= 12; ++i) points.push_back(i / 8.0);
+  LayerProblem problem({.width = 0.5});
+  const auto refined =
+      SolveRefining(problem, *TimeGrid::FromPoints(points), {.cfactors = {4}, .tolerance = 1e-12},
+                    {.tolerance = 1e3}, comm::testing::World());
+  ASSERT_TRUE(refined.ok()) << refined.status();
+  EXPECT_TRUE(std::isnan(refined->stages.back().largest_error)) << refined->stages.back().largest_error;
+  EXPECT_FALSE(refined->accurate);
+}
+
 }  // namespace
 }  // namespace plait::mgrit

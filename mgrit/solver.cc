@@ -67,15 +67,17 @@ void Solver::Cycles(int first, int last, bool keeps_states, Solution& solution) 
   const Stopwatch watch(solution.seconds);
   hierarchy_.ClearWork();
   const bool kept = hierarchy_.Initialize(keeps_states);
+  if (first == 0) norms_.clear();
   skips_downcycle_ = options_.skip_downcycle && !kept;
   solving_ = true;
   bool stops = false;
   for (iterations_ = first; !stops && iterations_ < last;) {
-    progress_ = ProgressOf(options_, NormsTaken(solution));
+    progress_ = ProgressOf(options_, norms_);
     hierarchy_.SetProgress(iterations_, progress_);
     solution.residual_norms.push_back(Iterate(iterations_));
     ++iterations_;
     ++solution.iterations;
+    if (std::isfinite(solution.last_residual_norm())) norms_.push_back(solution.last_residual_norm());
     Judge(solution);
     stops = solution.converged || solution.diverged || solution.stagnated;
     const bool interrupted = Report(solution);
@@ -193,7 +195,7 @@ void Solver::Judge(Solution& solution) const {
 
 bool Solver::Report(const Solution& solution) {
   const int iteration = solving_ ? iterations_ - 1 : 0;
-  if (observer_) observer_(iteration, solution.last_residual_norm());
+  if (observer_) observer_(iteration, solution);
   if (!monitor_) return false;
   const Progress progress = {iteration, solution.last_residual_norm(), *this};
   std::int64_t stops[] = {monitor_(progress) ? 0 : 1};

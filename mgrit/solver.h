@@ -69,8 +69,8 @@ struct Progress {
 
 class Solver {
  public:
-  // Called after every iteration, on every rank: iteration (from 0), residual norm.
-  using Observer = std::function<void(int iteration, double residual_norm)>;
+  // Called after every iteration, on every rank: iteration (from 0), and the outcome so far.
+  using Observer = std::function<void(int iteration, const Solution& so_far)>;
   // Called after every iteration; returns whether to continue. If it returns false on one rank, the solve stops on all
   // ranks. Costs an all-reduce of one number per iteration.
   using Monitor = std::function<bool(const Progress& progress)>;
@@ -100,7 +100,8 @@ class Solver {
   Solution Solve();
   // Collective. One more iteration from the states of the last Solve or Continue, without a skipped down-cycle. The
   // problem may have changed in between; point 0 is initialised again. The returned Solution covers this iteration
-  // only. With one level, or before the first Solve, the same as Solve.
+  // only; StepInterval::progress goes on from the iterations before. With one level, or before the first Solve, the
+  // same as Solve.
   Solution Continue();
   // Collective. The serial sweep, rank after rank, into the memory of this solver: a fallback for cycles that do not
   // converge. Returns one iteration with residual norm 0, or with NaN and `diverged` if the last state is not finite.
@@ -159,6 +160,7 @@ class Solver {
   bool solving_ = false;
   int iterations_ = 0;            // of the last Solve and what has continued it
   double progress_ = 0;           // StepInterval::progress
+  std::vector<double> norms_;     // of these iterations: those that are finite
   bool skips_downcycle_ = false;  // of the first iteration of this solve
   AnyProblem& problem_;
   std::vector<double> norms_squared_;  // of the last GlobalSquares

@@ -116,6 +116,36 @@ TEST(StepContext, WithoutAToleranceStepsAreTight) {
   for (const auto& [iteration, progress] : problem.progress) EXPECT_EQ(progress, 1) << iteration;
 }
 
+// The last progress of each iteration's steps on level 0.
+class Progressing : public DahlquistProblem {
+ public:
+  Progressing() : DahlquistProblem({.initial_guess = kGuess}) {}
+  void Step(const StepInterval& s, const double& u, double& out) override {
+    if (s.level == 0) progress[s.iteration] = s.progress;
+    DahlquistProblem::Step(s, u, out);
+  }
+  std::map<int, double> progress;
+};
+
+TEST(StepContext, ProgressGoesOnWhereASolveIsContinued) {
+  for (const bool skip : {false, true}) {
+    Options options = {
+        .max_levels = 3, .cfactors = {4}, .skip_downcycle = skip, .max_iterations = 4, .tolerance = 1e-9};
+    Progressing whole, parts;
+    Solver(whole, {0, 5, 64}, options, comm::testing::World()).Solve();
+    EXPECT_GT(whole.progress[3], whole.progress[2]);
+    options.max_iterations = 2;
+    Solver solver(parts, {0, 5, 64}, options, comm::testing::World());
+    for (int again = 0; again < 2; ++again) {
+      solver.Solve();
+      solver.Continue();
+      solver.Continue();
+      // Norms differ by the rounding of numbers of size 1.
+      for (int k = 0; k < 4; ++k) EXPECT_NEAR(parts.progress[k], whole.progress[k], 1e-6) << k;
+    }
+  }
+}
+
 TEST(InnerTolerance, FallsFromLooseToTight) {
   StepInterval s;
   EXPECT_EQ(s.InnerTolerance(1e-2, 1e-10), 1e-10);  // of a step outside a solve

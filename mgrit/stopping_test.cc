@@ -205,9 +205,10 @@ TEST(Observer, HearsOfEveryIterationInOrder) {
   DahlquistProblem problem({.initial_guess = 0.456});
   Solver solver(problem, {0, 5, 64}, {.skip_downcycle = true, .max_iterations = 5}, comm::testing::World());
   std::vector<double> heard;
-  solver.set_observer([&](int iteration, double norm) {
+  solver.set_observer([&](int iteration, const Solution& so_far) {
     EXPECT_EQ(iteration, static_cast<int>(heard.size()));
-    heard.push_back(norm);
+    EXPECT_EQ(iteration + 1, so_far.iterations);
+    heard.push_back(so_far.last_residual_norm());
   });
   std::size_t monitored = 0;
   solver.set_monitor([&](const Progress& progress) {

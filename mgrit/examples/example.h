@@ -66,7 +66,8 @@ absl::Status SolveAndReport(const comm::Communicator& world, const Example<S>& e
   if (prints) PrintSettings(options, example.time.steps);
   Solver solver(*example.problem, example.time, options, world);
   double before = std::numeric_limits<double>::quiet_NaN();
-  solver.set_observer([&](int iteration, double norm) {
+  solver.set_observer([&](int iteration, const Solution& so_far) {
+    const double norm = so_far.last_residual_norm();
     if (prints) PrintIteration(options, iteration, norm, before);
     before = norm;
   });

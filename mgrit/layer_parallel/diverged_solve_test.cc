@@ -24,26 +24,40 @@ constexpr int kFactor = 3;
 constexpr double kFinalTime = 1.5;
 constexpr double kTolerance = 1e-12;  // as in layer_parallel_test
 
-enum class Coarse { kGood, kInfinite, kInfiniteAdjoint };
+enum class Coarse { kGood, kLarge, kInfinite, kInfiniteAdjoint };
 
-// Coarse steps fail as unstable ones do: with infinite states, or with derivatives that are not finite.
+// Coarse steps fail as unstable ones do: with large or infinite states, or with derivatives that are not finite.
 struct Unstable final : Residual {
   Unstable(std::uint64_t seed, Coarse what) : Residual(seed), coarse(what) {}
   models::BlockState Forward(const models::BlockState& in, const models::BlockContext& context) override {
     models::BlockState out = Residual::Forward(in, context);
     if (context.level == 0 || coarse == Coarse::kGood) return out;
+    if (coarse == Coarse::kLarge) return {1e3 * out.hidden};
     if (coarse == Coarse::kInfinite) return {out.hidden * std::numeric_limits<double>::infinity()};
     return {out.hidden + at::sqrt(0 * in.hidden)};  // 0, with a derivative that is not a number
   }
   Coarse coarse;
 };
 
+LayerParallelOptions TwoIterations() {
+  return MakeLayerParallelOptions(/*levels=*/2, kFactor, /*forward_iterations=*/2, /*backward_iterations=*/2);
+}
+
 struct Network {
-  explicit Network(Coarse coarse, int levels = 2) {
+  explicit Network(Coarse coarse, const LayerParallelOptions& options = TwoIterations()) {
     for (std::int64_t i = 0; i < kSteps; ++i) blocks.push_back(std::make_shared<Unstable>(10 + i, coarse));
     net = std::make_unique<LayerParallel>(
         comm::testing::World(), [this](std::int64_t step) { return blocks[step]; }, kSteps, kFinalTime,
-        MakeLayerParallelOptions(levels, kFactor, /*forward_iterations=*/2, /*backward_iterations=*/2));
+        options);
+  }
+  // A step is final once, where a failed solve has not begun with true states.
+  void ExpectFinalOnce(int factor = kFactor) const {
+    std::vector<std::int64_t> finals(kSteps, 0);
+    for (std::int64_t step = 0; step < kSteps; ++step) {
+      for (const models::BlockContext& call : blocks[step]->calls) finals[step] += call.final ? 1 : 0;
+    }
+    comm::testing::World().AllReduce(comm::BufferOf(absl::MakeSpan(finals)));
+    for (std::int64_t step = factor; step < kSteps; ++step) EXPECT_EQ(finals[step], 1) << step;
   }
   // Own gradients and the end state are those of one block after another.
   void ExpectSerial(const at::Tensor& end) const {
@@ -65,16 +79,47 @@ TEST(DivergedSolve, ForwardIsDoneAgainSerially) {
   const at::Tensor end = network.net->Forward(Numbers({3, kWidth}, 1));
   EXPECT_TRUE(network.net->last_forward().diverged);
   EXPECT_EQ(network.net->diverged_solves(), 1);
-  // A step is final once, where the failed solve has not begun with true states.
-  std::vector<std::int64_t> finals(kSteps, 0);
-  for (std::int64_t step = 0; step < kSteps; ++step) {
-    for (const models::BlockContext& call : network.blocks[step]->calls) finals[step] += call.final ? 1 : 0;
-  }
-  comm::testing::World().AllReduce(comm::BufferOf(absl::MakeSpan(finals)));
-  for (std::int64_t step = kFactor; step < kSteps; ++step) EXPECT_EQ(finals[step], 1) << step;
+  network.ExpectFinalOnce();
   // The adjoint's coarse steps are linearised at infinity, too.
   network.ExpectSerial(end);
   EXPECT_EQ(network.net->diverged_solves(), 2);
+}
+
+TEST(DivergedSolve, FiniteStatesOfOneAreNotFinalEither) {
+  LayerParallelOptions options = TwoIterations();
+  options.forward.skip_downcycle = false;
+  options.forward.divergence_factor = 10;
+  Network network(Coarse::kLarge, options);
+  network.net->Forward(Numbers({3, kWidth}, 1));
+  EXPECT_TRUE(network.net->last_forward().diverged);
+  network.ExpectFinalOnce();
+}
+
+// A residual after the cycle leaves only the steps behind the last C-point to the final relaxation.
+TEST(DivergedSolve, NoStepIsFinalWhereTheFirstIterationShowsIt) {
+  constexpr int kUneven = 5;
+  LayerParallelOptions options = TwoIterations();
+  options.forward.cfactors = options.backward.cfactors = {kUneven};
+  options.forward.max_iterations = 1;
+  options.forward.residual_time = ResidualTime::kCycle;
+  Network network(Coarse::kInfinite, options);
+  network.net->Forward(Numbers({3, kWidth}, 1));
+  EXPECT_TRUE(network.net->last_forward().diverged);
+  network.ExpectFinalOnce(kUneven);
+}
+
+// The first pass measures no residual and leaves infinite states, from which the second one starts.
+TEST(DivergedSolve, NoStepIsFinalThatBeginsWithThePreviousStates) {
+  LayerParallelOptions options = TwoIterations();
+  options.forward.max_iterations = 1;
+  options.forward.keep_previous_states = true;
+  Network network(Coarse::kInfinite, options);
+  network.net->Forward(Numbers({3, kWidth}, 1));
+  EXPECT_FALSE(network.net->last_forward().diverged);
+  for (const auto& block : network.blocks) block->calls.clear();
+  network.net->Forward(Numbers({3, kWidth}, 1));
+  EXPECT_TRUE(network.net->last_forward().diverged);
+  network.ExpectFinalOnce();
 }
 
 TEST(DivergedSolve, AdjointIsDoneAgainSerially) {

@@ -2,8 +2,6 @@
 
 #include <ATen/ops/zeros_like.h>
 
-#include <cmath>
-
 namespace plait::mgrit {
 namespace {
 
@@ -54,11 +52,7 @@ NetworkSolve::NetworkSolve(TensorStep& step, const TimeGrid& time, const LayerPa
       problem_(step, u_0),
       forward_(problem_, time, ForwardOptions(options.forward, recorded), communicator, partition),
       adjoint_(problem_, time, [this](std::int64_t point) -> const at::Tensor& { return StateAt(point); }) {
-  const bool skips_first = options.forward.skip_downcycle;
-  forward_.set_observer([this, skips_first](int iteration, double norm) {
-    const bool has_norm = iteration > 0 || !skips_first;
-    problem_.set_final(!has_norm || std::isfinite(norm));
-  });
+  forward_.set_observer([this](int, const Solution& so_far) { problem_.set_final(!so_far.diverged); });
   if (!recorded) return;
   backward_ = std::make_unique<Solver>(adjoint_, adjoint_.time(), BackwardOptions(options.backward),
                                        communicator, partition.Mirrored());
