@@ -46,6 +46,17 @@ TEST(Cifar10, ReadsRecordsInTheOrderOfTheFiles) {
   EXPECT_EQ(sets->description(), "CIFAR-10 in " + folder);
 }
 
+// As gunzip -k leaves them.
+TEST(Cifar10, AFileBesideItsArchiveIsReadOnce) {
+  const std::string folder = Folder("cifar_kept");
+  WriteFile(folder + "/data_batch_1.bin", CifarBytes({3, 0, 9}));
+  WriteFile(folder + "/data_batch_1.bin.gz", "not read");
+  WriteFile(folder + "/test_batch.bin", CifarBytes({4, 4}));
+  const absl::StatusOr<ImageSets> sets = OpenImageSets({.data = folder});
+  ASSERT_TRUE(sets.ok()) << sets.status();
+  EXPECT_EQ(sets->train->samples(), 3);
+}
+
 TEST(Cifar10, MeanAndDeviationAreThoseOfTheTrainingImages) {
   const std::string folder = Folder("scale");
   // One image: red 10 and 20 in turn, green 255, blue 0.

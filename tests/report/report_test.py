@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import statistics
+import subprocess
 import unittest
 
 import runs
@@ -53,6 +54,13 @@ class NumbersTest(runs.ReportTest):
         self.assertEqual((ranks["slowest"], ranks["slowest_shares"]), (1, [0, 1]))
         # The median of the two medians lies between 1 and 1.25 times the first.
         self.assertAlmostEqual(ranks["spread"], 1.25 / 1.125, delta=1e-14)
+
+    def test_a_full_disk_is_an_error(self):
+        self.write("run", "run.h5")
+        with open("/dev/full", "w") as full:
+            run = subprocess.run([runs.REPORT, "run.h5", "--format=json"], stdout=full, stderr=subprocess.PIPE, cwd=self.folder, text=True)
+        self.assertEqual(run.returncode, 1)
+        self.assertEqual(run.stderr, "report: standard output: not written: No space left on device\n")
 
     def test_axes_of_one_rank_are_left_out(self):
         self.write("run", "run.h5")

@@ -51,11 +51,11 @@ const MetricNumbers* FindAny(const RunNumbers& run, std::initializer_list<const 
 
 Fact StepTime(const RunNumbers& run) {
   const MetricNumbers* dt = FindAny(run, {"dt", "train_dt", "train/dt"});
-  if (dt == nullptr) return {};
+  if (dt == nullptr || dt->per_step.finite == 0) return {};
   const std::string& units = dt->metric.units;
   return {
-      FormatQuantity(dt->summary.median, units),
-      absl::StrCat(FormatQuantity(dt->summary.p10, units), " to ", FormatQuantity(dt->summary.p90, units))};
+      FormatQuantity(dt->per_step.median, units),
+      absl::StrCat(FormatQuantity(dt->per_step.p10, units), " to ", FormatQuantity(dt->per_step.p90, units))};
 }
 
 Fact Loss(const RunNumbers& run) {
@@ -64,11 +64,26 @@ Fact Loss(const RunNumbers& run) {
   return {FormatQuantity(loss->summary.last), absl::StrCat("minimum ", FormatQuantity(loss->summary.min))};
 }
 
-Fact RateNamed(const RunNumbers& run, const std::string& name) {
+Fact FactOf(const Rate& rate) {
+  return {FormatQuantity(rate.median),
+          absl::StrCat(FormatQuantity(rate.p10), " to ", FormatQuantity(rate.p90))};
+}
+
+// Programs differ in what they call sps: that of one rank, or, as the long name then says, of all.
+Fact Samples(const RunNumbers& run, bool of_all_ranks) {
   for (const Rate& rate : run.rates) {
-    if (rate.name == name)
-      return {FormatQuantity(rate.median),
-              absl::StrCat(FormatQuantity(rate.p10), " to ", FormatQuantity(rate.p90))};
+    if (rate.name != "sps" && rate.name != "sps_world") continue;
+    const bool all = rate.name == "sps_world" || absl::StrContains(rate.what, "all ranks");
+    if (all == of_all_ranks) return FactOf(rate);
+  }
+  return {};
+}
+
+Fact Tokens(const RunNumbers& run) {
+  for (const char* name : {"tokens", "tps_world", "tps"}) {
+    for (const Rate& rate : run.rates) {
+      if (rate.name == name) return FactOf(rate);
+    }
   }
   return {};
 }
@@ -128,14 +143,14 @@ std::string TableHtml(const ReportTable& table, absl::Span<const RunNumbers> run
 }
 
 std::string Tiles(absl::Span<const RunNumbers> runs) {
-  const auto rate = [](const char* name) {
-    return [name](const RunNumbers& run) { return RateNamed(run, name); };
+  const auto samples = [](bool of_all_ranks) {
+    return [of_all_ranks](const RunNumbers& run) { return Samples(run, of_all_ranks); };
   };
   const std::string tiles = absl::StrCat(
-      Tile("Median step", runs, StepTime), Tile("Samples per second, all ranks", runs, rate("sps_world")),
-      Tile("Samples per second, one rank", runs, rate("sps")),
-      Tile("Tokens per second", runs, rate("tokens")), Tile("Last loss", runs, Loss),
-      Tile("Overlap of messages and work", runs, OverlapFact), Tile("Slowest rank", runs, SlowestRank));
+      Tile("Median step", runs, StepTime), Tile("Samples per second, all ranks", runs, samples(true)),
+      Tile("Samples per second, one rank", runs, samples(false)), Tile("Tokens per second", runs, Tokens),
+      Tile("Last loss", runs, Loss), Tile("Overlap of messages and work", runs, OverlapFact),
+      Tile("Slowest rank", runs, SlowestRank));
   return tiles.empty() ? "" : absl::StrCat("<div class=\"tiles\">", tiles, "</div>");
 }
 

@@ -101,6 +101,21 @@ absl::StatusOr<int> DrawHeatMaps(const data::HistoryTable& table, const HistoryP
   return drawn;
 }
 
+// How many draws of the file at `path` are kept. The checkpoint counts those of its own run's file; that of another
+// attempt, which was killed after it, holds later steps only.
+std::int64_t DrawsToKeep(const std::string& path, const RunOutputsOptions& options) {
+  const std::int64_t counted = options.resumed_draws;
+  if (counted <= 0 || options.steps_done < 0) return counted;
+  const absl::StatusOr<data::HistoryTable> table = data::HistoryTable::Open(path);
+  if (!table.ok() || table->Find("step") == nullptr) return counted;
+  absl::StatusOr<std::vector<double>> steps = table->Column("step");
+  if (!steps.ok()) return counted;
+  steps->resize(std::min<std::size_t>(steps->size(), counted));
+  const auto is_later = [&](double step) { return step > static_cast<double>(options.steps_done); };
+  if (steps->empty() || !is_later(steps->back())) return counted;
+  return std::find_if(steps->begin(), steps->end(), is_later) - steps->begin();
+}
+
 }  // namespace
 
 absl::StatusOr<OutputFolder> OpenOutputFolder(const std::string& program, const std::string& outputs,
@@ -139,13 +154,17 @@ absl::Status RunOutputs::OpenHistory(const RunOutputsOptions& options, const com
   if (world.rank() == 0) {
     writable = base::Prefixed(base::ProbeWritableFile(history_path_), "--history");
     std::error_code ignored;
-    if (std::filesystem::exists(history_path_, ignored)) resumed[0] = options.resumed_draws;
+    if (std::filesystem::exists(history_path_, ignored)) resumed[0] = DrawsToKeep(history_path_, options);
   }
   PLAIT_RETURN_IF_ERROR(world.Agree(writable));
   world.Broadcast(comm::BufferOf(absl::MakeSpan(resumed)), 0);
+  std::map<std::string, std::string> attributes = attributes_;
+  // Of an emptied file also zero, in place of what it said before.
+  const bool is_told = resumed[0] < 0 ? options.steps_done > 0 : resumed[0] == 0 && options.steps_done >= 0;
+  if (is_told) attributes["began_at_step"] = absl::StrCat(options.steps_done);
   PLAIT_ASSIGN_OR_RETURN(history_,
                          rank_history::RankHistory::Create(world, {.path = history_path_,
-                                                                   .attributes = attributes_,
+                                                                   .attributes = attributes,
                                                                    .metrics = options.metrics,
                                                                    .gather_every = options.gather_every,
                                                                    .resume_draws = resumed[0],

@@ -109,6 +109,54 @@ TEST(RunOutputs, AResumedRunGoesOnWithItsHistory) {
   EXPECT_EQ(third.history().draws(), 0);
 }
 
+// A run was resumed from step 20 into a new file, killed before its next checkpoint, and is resumed from step 20 again.
+TEST(RunOutputs, DrawsOfAnotherAttemptAreDropped) {
+  RunOutputsOptions options = OptionsIn(NewFolder("attempts"));
+  const auto steps_after = [&](std::int64_t from, std::int64_t to) {
+    RunOutputs run = *RunOutputs::Open(options, {}, World());
+    EXPECT_TRUE(Record(run, from, to).ok());
+    EXPECT_TRUE(run.Close().ok());
+    World().Barrier();
+    std::vector<double> steps = *data::HistoryTable::Open(run.history_path())->Column("step");
+    World().Barrier();
+    return steps;
+  };
+  options.resumed_draws = 20;
+  options.steps_done = 20;
+  EXPECT_THAT(steps_after(21, 24), ElementsAre(21, 22, 23));
+  EXPECT_THAT(steps_after(21, 23), ElementsAre(21, 22))
+      << "instead of three stale draws, 17 without values and two";
+  // Its own file goes on, also where steps are counted anew on each level of a nested iteration.
+  options.resumed_draws = 2;
+  options.steps_done = 22;
+  EXPECT_THAT(steps_after(1, 2), ElementsAre(21, 22, 1));
+  options.resumed_draws = 3;
+  options.steps_done = 1;
+  EXPECT_THAT(steps_after(2, 3), ElementsAre(21, 22, 1, 2));
+}
+
+// Reports need it: the first draw's number of steps is otherwise unknown.
+TEST(RunOutputs, AHistoryThatBeginsLateSaysSo) {
+  const std::string folder = NewFolder("late");
+  RunOutputsOptions options = OptionsIn(folder);
+  const auto began_at = [&](std::int64_t resumed_draws, std::int64_t steps_done) {
+    options.resumed_draws = resumed_draws;
+    options.steps_done = steps_done;
+    RunOutputs run = *RunOutputs::Open(options, {}, World());
+    EXPECT_TRUE(Record(run, 21, 23).ok());
+    EXPECT_TRUE(run.Close().ok());
+    World().Barrier();
+    const std::string said = data::HistoryTable::Open(run.history_path())->Attribute("began_at_step");
+    World().Barrier();
+    return said;
+  };
+  EXPECT_EQ(began_at(20, 20), "20") << "no file to continue";
+  EXPECT_EQ(began_at(1, 22), "20") << "the file goes on";
+  EXPECT_EQ(began_at(0, 0), "0") << "the file is emptied";
+  options.history = folder + "/first.h5";
+  EXPECT_EQ(began_at(-1, 0), "") << "from the beginning, as is usual";
+}
+
 TEST(RunOutputs, ErrorsAreTheSameOnAllRanks) {
   const std::string folder = NewFolder("errors");
   EXPECT_TRUE(RunOutputs::Open(OptionsIn(folder), {}, World())->Close().ok());
