@@ -59,7 +59,7 @@ std::vector<std::string> FilesOf(const std::string& folder, const std::string& p
   std::sort(paths.begin(), paths.end());
   // A file that is there unpacked and packed is read once.
   const auto is_unpacked = [&](const std::string& path) {
-    return absl::EndsWith(path, ".gz") && fs::exists(absl::StripSuffix(path, ".gz"));
+    return absl::EndsWith(path, ".gz") && fs::exists(std::string(absl::StripSuffix(path, ".gz")));
   };
   paths.erase(std::remove_if(paths.begin(), paths.end(), is_unpacked), paths.end());
   return paths;

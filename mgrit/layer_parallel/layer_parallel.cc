@@ -138,8 +138,8 @@ absl::Status LayerParallel::Check(const LayerParallelOptions& options, std::int6
       return absl::InvalidArgumentError("periodic: networks start from their input; expected false");
     }
     if (one->delta_rank != 0) {
-      return absl::InvalidArgumentError(absl::StrCat("delta_rank is ", one->delta_rank,
-                                                     "; blocks have no tangents for it; expected 0"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("delta_rank is ", one->delta_rank, "; blocks have no tangents for it; expected 0"));
     }
   }
   const absl::Status forward = Validate(options.forward, steps);

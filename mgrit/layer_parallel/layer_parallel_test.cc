@@ -147,7 +147,7 @@ TEST(LayerParallel, OptionsThatDoNotFitAreNamed) {
 }
 
 TEST(LayerParallel, OptionsThatNetworksDoNotHaveAreRefused) {
-  for (Options LayerParallelOptions::* direction :
+  for (Options LayerParallelOptions::*direction :
        {&LayerParallelOptions::forward, &LayerParallelOptions::backward}) {
     LayerParallelOptions options = MakeLayerParallelOptions(2, 4, 1, 1);
     ASSERT_TRUE(LayerParallel::Check(options, 32).ok());
