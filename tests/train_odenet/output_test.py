@@ -64,6 +64,14 @@ class OutputTest(runs.OdeNetTest):
             self.assertLess(abs(coarse - fine), 0.05)
             self.assertGreater(abs(drawn - coarse), 4 * abs(coarse - fine))  # other weights
 
+    def test_layers_of_a_nested_run_have_their_own_times(self):
+        """With --time-weights=spline, which has a buffer in each layer. 4 / 8 is exact in every type."""
+        for dtype, ranks in (("float64", 1), ("bfloat16", 1), ("bfloat16", 2)):
+            _, model = self.model("--nested", "--nested-levels=2", "--time-weights=spline", "--controls=4", "--final-time=4",
+                                  "--dtype=" + dtype, ranks=ranks, name=dtype + str(ranks))
+            for layer in range(8):
+                self.assertEqual(float(model[f"layers.{layer}.time"][0]), layer * 4 / 8, (dtype, ranks))
+
     def test_ranks_and_strategies(self):
         both = ["--dtype=float64", "--nested", "--nested-levels=2", "--tikhonov=1e-3", "--tikhonov-time=1e-3",
                 "--global-batch-size=60"]

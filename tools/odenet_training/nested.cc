@@ -40,15 +40,16 @@ std::string NameOf(std::int64_t layer, const std::string& rest) {
   return absl::StrCat(kLayers, layer, ".", rest);
 }
 
-// The weights of rank 0 on all ranks.
+// The weights of rank 0 on all ranks, without buffers, which hold what a level has of its own: its points in time.
 Weights OfAllRanks(training::ShardedModel& model, const training::Run& run) {
   Weights weights = model.WholeParameters();
   Weights all;
   for (const models::ParameterUnit& unit : model.model().units()) {
     for (const models::ParameterSpec& spec : unit.parameters) {
+      if (spec.role == models::ParameterRole::kBuffer) continue;
       at::Tensor values = run.world.rank() == 0
                               ? weights.at(spec.name)
-                              : at::empty(spec.tensor.sizes(), at::dtype(run.settings.compute_type()));
+                              : at::empty(spec.tensor.sizes(), at::dtype(spec.tensor.scalar_type()));
       comm::Broadcast(run.world, values, 0);
       all[spec.name] = std::move(values);
     }

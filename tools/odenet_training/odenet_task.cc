@@ -107,8 +107,10 @@ training::TrainedModel OdeNetTask::model() {
   training::TrainedModel trained = TrainedOf(&model_);
   if (level_.initial.empty()) return trained;
   trained.initialize = [this](std::size_t unit) {
+    model_.ResetParameters(unit);  // for the buffers
     const std::vector<models::ParameterUnit> units = model_.units();
     for (const models::ParameterSpec& spec : units[unit].parameters) {
+      if (spec.role == models::ParameterRole::kBuffer) continue;
       spec.tensor.detach().copy_(level_.initial.at(spec.name));
     }
     return absl::OkStatus();
