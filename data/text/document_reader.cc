@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -128,7 +129,8 @@ absl::StatusOr<std::optional<Document>> DocumentReader::NextLine() {
     PLAIT_RETURN_IF_ERROR(base::Prefixed(document.status(), absl::StrCat(path, ":", line_)));
     return *std::move(document);
   }
-  if (lines_->bad())
+  // std::cin reads through stdin, and takes its errors for the end.
+  if (lines_->bad() || (lines_.get() == &std::cin && std::ferror(stdin) != 0))
     return absl::ErrnoToStatus(errno == 0 ? EIO : errno, absl::StrCat(path, ": cannot be read"));
   return std::nullopt;
 }
