@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -46,7 +47,7 @@ class Cifar10 final : public ImageSource {
   std::string records_;
 };
 
-// Paths of files PREFIX*.bin and PREFIX*.bin.gz, in order.
+// Paths of files PREFIX*.bin and PREFIX*.bin.gz, in order; without a .gz whose unpacked file is there too.
 std::vector<std::string> FilesOf(const std::string& folder, const std::string& prefix) {
   std::vector<std::string> paths;
   std::error_code error;
@@ -57,12 +58,12 @@ std::vector<std::string> FilesOf(const std::string& folder, const std::string& p
     }
   }
   std::sort(paths.begin(), paths.end());
-  // A file that is there unpacked and packed is read once.
-  const auto is_unpacked = [&](const std::string& path) {
-    return absl::EndsWith(path, ".gz") && fs::exists(std::string(absl::StripSuffix(path, ".gz")));
-  };
-  paths.erase(std::remove_if(paths.begin(), paths.end(), is_unpacked), paths.end());
-  return paths;
+  std::vector<std::string> once;
+  std::copy_if(paths.begin(), paths.end(), std::back_inserter(once), [&](const std::string& path) {
+    return !absl::EndsWith(path, ".gz") ||
+           !std::binary_search(paths.begin(), paths.end(), path.substr(0, path.size() - 3));
+  });
+  return once;
 }
 
 std::string FolderIn(const std::string& folder) {

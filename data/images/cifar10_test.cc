@@ -46,15 +46,18 @@ TEST(Cifar10, ReadsRecordsInTheOrderOfTheFiles) {
   EXPECT_EQ(sets->description(), "CIFAR-10 in " + folder);
 }
 
-// As gunzip -k leaves them.
-TEST(Cifar10, AFileBesideItsArchiveIsReadOnce) {
-  const std::string folder = Folder("cifar_kept");
-  WriteFile(folder + "/data_batch_1.bin", CifarBytes({3, 0, 9}));
-  WriteFile(folder + "/data_batch_1.bin.gz", "not read");
-  WriteFile(folder + "/test_batch.bin", CifarBytes({4, 4}));
-  const absl::StatusOr<ImageSets> sets = OpenImageSets({.data = folder});
+TEST(Cifar10, ReadsAPackedFileOnlyWithoutItsUnpackedOne) {
+  const std::string folder = Folder("both");
+  WriteFile(folder + "/data_batch_1.bin", CifarBytes({3, 0}));
+  WriteFile(folder + "/data_batch_1.bin.gz", CifarBytes({3, 0}));
+  WriteFile(folder + "/data_batch_2.bin.gz", CifarBytes({7}));
+  WriteFile(folder + "/test_batch.bin", CifarBytes({4}));
+  WriteFile(folder + "/test_batch.bin.gz", CifarBytes({4}));
+  const absl::StatusOr<ImageSets> sets = ReadCifar10(folder);
   ASSERT_TRUE(sets.ok()) << sets.status();
-  EXPECT_EQ(sets->train->samples(), 3);
+  ASSERT_EQ(sets->train->samples(), 3);
+  EXPECT_EQ(sets->train->label(2), 7);
+  EXPECT_EQ(sets->test->samples(), 1);
 }
 
 TEST(Cifar10, MeanAndDeviationAreThoseOfTheTrainingImages) {

@@ -27,6 +27,12 @@ absl::Status Damaged(const std::string& file, const std::string& what) {
   return absl::DataLossError(absl::StrCat(file, ": ", what));
 }
 
+// Whether a token may be one that was added beside the merges: "<|endoftext|>", "<pad>", "[MASK]".
+bool MayBeSpecial(absl::string_view token) {
+  return (absl::StartsWith(token, "<") && absl::EndsWith(token, ">")) ||
+         (absl::StartsWith(token, "[") && absl::EndsWith(token, "]"));
+}
+
 // Quotes a token for messages, truncated, as a hostile file may have long ones.
 std::string Quoted(absl::string_view token) {
   return absl::StrCat("\"", absl::Utf8SafeCHexEscape(token.substr(0, 40)), "\"");
@@ -63,6 +69,7 @@ class BytePairReader {
     PLAIT_RETURN_IF_ERROR(ReadVocabulary(vocabulary));
     PLAIT_RETURN_IF_ERROR(FindBytes());
     PLAIT_RETURN_IF_ERROR(ReadMerges(merges));
+    PLAIT_RETURN_IF_ERROR(CheckAllAreMerged());
     for (const std::string& bytes : made_.bytes_of_) Digest<char>({bytes.c_str(), bytes.size() + 1});
     return std::move(made_);
   }
@@ -96,6 +103,7 @@ class BytePairReader {
                                                     text.size(), " bytes is damaged or another one"));
     }
     made_.bytes_of_.resize(json.size());
+    merged_.resize(json.size());
     std::vector<bool> taken(json.size());
     for (const auto& [token, value] : json.items()) {
       const std::int64_t id = value.is_number_integer() ? value.get<std::int64_t>() : -1;
@@ -162,6 +170,7 @@ class BytePairReader {
       ids[i] = found->second;
     }
     Digest<std::int32_t>(ids);
+    merged_[ids[2]] = true;
     const std::int32_t rank = made_.merges_.size();
     if (!made_.merges_
              .emplace(BytePairTokenizer::Pair(ids[0], ids[1]), BytePairTokenizer::Merge{rank, ids[2]})
@@ -171,9 +180,22 @@ class BytePairReader {
     return absl::OkStatus();
   }
 
+  // With merges cut short, texts would fall apart into smaller tokens than the model knows.
+  absl::Status CheckAllAreMerged() const {
+    for (std::size_t id = 0; id < merged_.size(); ++id) {
+      const std::string& bytes = made_.bytes_of_[id];
+      if (bytes.size() < 2 || merged_[id] || MayBeSpecial(bytes)) continue;
+      return Damaged(merges_name_,
+                     absl::StrCat("no merge makes token ", Quoted(bytes), " of ", vocabulary_name_,
+                                  "; the file is cut short or another one's"));
+    }
+    return absl::OkStatus();
+  }
+
   const std::string vocabulary_name_, merges_name_;
   const absl::flat_hash_map<std::int32_t, char>& byte_of_;
   absl::flat_hash_map<std::string, std::int32_t> id_of_;
+  std::vector<bool> merged_;  // by id: whether a merge makes the token
   BytePairTokenizer made_;
 };
 

@@ -194,6 +194,24 @@ TEST(BytePairTokenizer, DamagedFilesAreRefused) {
   ExpectDamage(good, merges + merges.substr(merges.find('\n') + 1), "duplicate merge");
 }
 
+TEST(BytePairTokenizer, MergesCutShortAreRefused) {
+  const std::string& good = Learned().vocabulary;
+  const std::string& merges = Learned().merges;
+  const std::string message = "merges.txt: no merge makes token \"";
+  ExpectDamage(good, "", message);
+  ExpectDamage(good, "#version: 0.2\n", message);
+  ExpectDamage(good, merges.substr(0, merges.find('\n', merges.size() / 2) + 1), message);
+  ExpectDamage(good, merges.substr(0, merges.rfind('\n', merges.size() - 2) + 1), message);
+  const auto with = [&](const std::string& token) {
+    return absl::StrReplaceAll(good, {{"\"A\":65", absl::StrCat("\"A\":65,\"", token, "\":376")}});
+  };
+  ExpectDamage(with("QQ"), merges, message + "QQ\" of vocab.json");
+  for (const char* token : {"<|endoftext|>", "<|pad|>", "<s>", "[MASK]"}) {
+    const absl::Status status = BytePairTokenizer::Parse(with(token), merges).status();
+    EXPECT_TRUE(status.ok()) << status;
+  }
+}
+
 void Write(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }

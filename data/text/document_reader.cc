@@ -129,7 +129,7 @@ absl::StatusOr<std::optional<Document>> DocumentReader::NextLine() {
     PLAIT_RETURN_IF_ERROR(base::Prefixed(document.status(), absl::StrCat(path, ":", line_)));
     return *std::move(document);
   }
-  // Standard input's stream takes an error for the end.
+  // std::cin reads through stdin, and takes its errors for the end.
   if (lines_->bad() || (lines_.get() == &std::cin && std::ferror(stdin) != 0))
     return absl::ErrnoToStatus(errno == 0 ? EIO : errno, absl::StrCat(path, ": cannot be read"));
   return std::nullopt;

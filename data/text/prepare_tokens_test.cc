@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <filesystem>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -183,6 +185,18 @@ TEST_F(PrepareTokensTest, Errors) {
   EXPECT_THAT(std::string(PrepareTokens(options).status().message()),
               HasSubstr("a share of 1 for validation"));
   EXPECT_EQ(PrepareTokens(Options("none")).status().code(), absl::StatusCode::kNotFound);
+}
+
+// A folder can be opened as a file, but not read.
+TEST_F(PrepareTokensTest, StandardInputThatCannotBeRead) {
+  ASSERT_NE(std::freopen(folder_.c_str(), "r", stdin), nullptr);
+  TokenOptions options = Options("");
+  options.input = "-";
+  const absl::Status status = PrepareTokens(options).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("standard input: cannot be read"));
+  EXPECT_FALSE(std::filesystem::exists(In("out/train.bin")));
+  ASSERT_NE(std::freopen("/dev/null", "r", stdin), nullptr);
+  std::cin.clear();
 }
 
 }  // namespace

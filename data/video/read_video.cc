@@ -61,6 +61,9 @@ class VideoStream {
   static absl::StatusOr<VideoStream> Open(const std::string& path) {
     VideoStream video;
     PLAIT_ASSIGN_OR_RETURN(video.input_, OpenInput(path));
+    for (unsigned i = 0; i < video.input_->nb_streams; ++i) {
+      video.has_index_ |= avformat_index_get_entries_count(video.input_->streams[i]) > 0;
+    }
     const AVCodec* codec = nullptr;
     if (avformat_find_stream_info(video.input_.get(), nullptr) >= 0) {
       video.stream_ = av_find_best_stream(video.input_.get(), AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
@@ -109,11 +112,29 @@ class VideoStream {
     do {
       av_packet_unref(packet_.get());
       error = av_read_frame(input_.get(), packet_.get());
+      // In every stream: a file that is cut in its sound lacks the frames behind.
+      if (error >= 0 && (packet_->flags & AV_PKT_FLAG_CORRUPT) != 0) {
+        return Damaged(packets_, "a damaged packet");
+      }
     } while (error >= 0 && packet_->stream_index != stream_);
-    if (error < 0 && error != AVERROR_EOF) return Damaged(count_, ErrorText(error));
-    if (error >= 0 && (packet_->flags & AV_PKT_FLAG_CORRUPT) != 0) return Damaged(count_, "a damaged packet");
+    if (error < 0 && error != AVERROR_EOF) return Damaged(packets_, ErrorText(error));
+    if (error < 0 && EndsEarly()) return Damaged(packets_, "the file ends before its last frame");
+    if (error >= 0) ++packets_;
     error = avcodec_send_packet(codec_.get(), error < 0 ? nullptr : packet_.get());
     return error < 0 ? Damaged(count_, ErrorText(error)) : absl::OkStatus();
+  }
+
+  // Whether the file announces frames behind its end.
+  bool EndsEarly() const {
+    AVStream* stream = input_->streams[stream_];
+    // AVI headers may count dropped frames too, but a whole AVI file has an index at its end.
+    if (!has_index_ && packets_ < stream->nb_frames - stream->nb_frames / 100) return true;
+    const std::int64_t bytes = avio_size(input_->pb);
+    for (int i = avformat_index_get_entries_count(stream) - 1; bytes > 0 && i >= 0; --i) {
+      const AVIndexEntry* entry = avformat_index_get_entry(stream, i);
+      if (entry->pos + entry->size > bytes) return true;
+    }
+    return false;
   }
 
   Input input_;
@@ -121,7 +142,8 @@ class VideoStream {
   FfmpegOwned<AVCodecContext> codec_;
   FfmpegOwned<AVPacket> packet_;
   FfmpegOwned<AVFrame> frame_;
-  std::int64_t count_ = 0;
+  bool has_index_ = false;  // before any packet is read, which may add to it
+  std::int64_t packets_ = 0, count_ = 0;
 };
 
 absl::StatusOr<Clip> ReadFile(const std::string& path, const ClipOptions& options) {

@@ -109,6 +109,23 @@ TEST(ReadVideo, SaysWhatIsWrong) {
   ExpectError(Place("damaged"), StatusCode::kDataLoss, "2.png: ");
 }
 
+// Uncompressed, a frame of 10 x 10 has 320 bytes and 8 of the chunk's header.
+TEST(ReadVideo, RefusesVideosCutInTheirSound) {
+  const std::vector<Image> frames = Frames(4, 10, 10);
+  const std::string avi = AviBytes(frames, 640);
+  ExpectClip(Written("sound_and_frames.avi", avi), {.frames = 4, .size = 10}, PixelsOf(frames, {0, 1, 2, 3}));
+  std::size_t chunk = 0;
+  for (int k = 0; k < 2; ++k) chunk = avi.find("01wb", chunk + 1);
+  for (const int kept : {-328, 0, 3, 8, 108, 648, 651}) {  // at edges, in headers and in the sound
+    const std::string cut = Written(absl::StrCat("cut", kept, ".avi"), avi.substr(0, chunk + kept));
+    ExpectError(cut, absl::StatusCode::kDataLoss, "damaged or cut short at frame ");
+    ExpectClip(cut, {.frames = 1, .size = 10}, PixelsOf(frames, {0}));
+  }
+  const std::size_t index = avi.find("idx1");
+  ExpectClip(Written("no_index.avi", avi.substr(0, index)), {.frames = 5, .size = 10},
+             PixelsOf(frames, {0, 1, 2, 3}));
+}
+
 struct ExpectedFrame {
   const char* file;
   int frames;  // of the video

@@ -45,15 +45,25 @@ std::string Bitmap(const Image& frame) {
   return bytes;
 }
 
+// A stream of 16-bit samples, one channel.
+std::string SoundHeader(std::uint32_t bytes) {
+  constexpr std::uint32_t kRate = 8000;
+  const std::string stream =
+      absl::StrCat("auds", Words({1, 0, 0, 0, 1, kRate, 0, bytes / 2, 2 * kRate, 0, 2}), Words({0, 0}));
+  const std::string format =
+      Word(1, 2) + Word(1, 2) + Words({kRate, 2 * kRate}) + Word(2, 2) + Word(16, 2) + Word(0, 2);
+  return List("strl", Chunk("strh", stream) + Chunk("strf", format));
+}
+
 }  // namespace
 
-std::string AviBytes(const std::vector<Image>& frames) {
+std::string AviBytes(const std::vector<Image>& frames, std::int64_t sound) {
   const auto count = static_cast<std::uint32_t>(frames.size());
   const auto rows = static_cast<std::uint32_t>(frames.at(0).rows),
              columns = static_cast<std::uint32_t>(frames[0].columns);
   const auto size = static_cast<std::uint32_t>(Bitmap(frames[0]).size());
   const std::string main_header = Words({1000000 / kFramesPerSecond, size * kFramesPerSecond, 0, 0x10, count,
-                                         0, 1, size, columns, rows, 0, 0, 0, 0});
+                                         0, sound > 0 ? 2u : 1u, size, columns, rows, 0, 0, 0, 0});
   const std::string stream_header = "vidsDIB " + Words({0, 0, 0, 1, kFramesPerSecond, 0, count, size, 0, 0}) +
                                     Word(0) + Word(columns | rows << 16);
   const std::string format =
@@ -62,10 +72,15 @@ std::string AviBytes(const std::vector<Image>& frames) {
   for (const Image& frame : frames) {
     index += "00db" + Words({0x10, static_cast<std::uint32_t>(movie.size() + 4), size});
     movie += Chunk("00db", Bitmap(frame));
+    if (sound == 0) continue;
+    index += "01wb" +
+             Words({0x10, static_cast<std::uint32_t>(movie.size() + 4), static_cast<std::uint32_t>(sound)});
+    movie += Chunk("01wb", std::string(sound, '\0'));
   }
   const std::string header =
-      List("hdrl",
-           Chunk("avih", main_header) + List("strl", Chunk("strh", stream_header) + Chunk("strf", format)));
+      List("hdrl", Chunk("avih", main_header) +
+                       List("strl", Chunk("strh", stream_header) + Chunk("strf", format)) +
+                       (sound > 0 ? SoundHeader(count * sound) : ""));
   return Chunk("RIFF", "AVI " + header + List("movi", movie) + Chunk("idx1", index));
 }
 
