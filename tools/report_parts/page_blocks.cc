@@ -51,11 +51,11 @@ const MetricNumbers* FindAny(const RunNumbers& run, std::initializer_list<const 
 
 Fact StepTime(const RunNumbers& run) {
   const MetricNumbers* dt = FindAny(run, {"dt", "train_dt", "train/dt"});
-  if (dt == nullptr) return {};
+  if (dt == nullptr || dt->per_step.finite == 0) return {};
   const std::string& units = dt->metric.units;
   return {
-      FormatQuantity(dt->summary.median, units),
-      absl::StrCat(FormatQuantity(dt->summary.p10, units), " to ", FormatQuantity(dt->summary.p90, units))};
+      FormatQuantity(dt->per_step.median, units),
+      absl::StrCat(FormatQuantity(dt->per_step.p10, units), " to ", FormatQuantity(dt->per_step.p90, units))};
 }
 
 Fact Loss(const RunNumbers& run) {

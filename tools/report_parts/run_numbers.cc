@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "data/history/history_table.h"
 #include "tools/report_parts/comparison.h"
+#include "tools/report_parts/steps_per_draw.h"
 #include "tools/report_parts/summary.h"
 
 namespace plait::report {
@@ -102,8 +103,9 @@ absl::StatusOr<std::vector<const TableMetric*>> Chosen(const HistoryTable& table
   return chosen;
 }
 
+// `steps` as of StepsPerDraw.
 absl::Status AddMetric(const HistoryTable& table, const TableMetric& metric, const RunOptions& options,
-                       RunNumbers& run) {
+                       const std::vector<double>& steps, RunNumbers& run) {
   if (metric.is_vector) {
     const bool by_rank = metric.dimension == "rank" || absl::EndsWith(metric.name, "_per_rank");
     if (absl::StartsWith(metric.name, "expert_load_")) run.heat_maps.push_back(metric);
@@ -114,7 +116,11 @@ absl::Status AddMetric(const HistoryTable& table, const TableMetric& metric, con
   }
   PLAIT_ASSIGN_OR_RETURN(std::vector<double> column, table.Column(metric.name));
   column.erase(column.begin(), column.begin() + options.skip);
-  run.metrics.push_back({metric, Summarize(std::move(column))});
+  MetricNumbers& numbers = run.metrics.emplace_back(MetricNumbers{metric, Summarize(column), {}});
+  numbers.per_step =
+      steps.empty() || !IsSumOverSteps(metric)
+          ? numbers.summary
+          : SummarizePerStep(std::move(column), absl::MakeConstSpan(steps).subspan(options.skip));
   return absl::OkStatus();
 }
 
@@ -133,9 +139,11 @@ const Summary* SummaryOf(const RunNumbers& run, absl::Span<const char* const> na
 }
 
 void AddRates(RunNumbers& run) {
-  const Summary* dt = SummaryOf(run, {"dt", "step_time"});
-  if (dt != nullptr && dt->median > 0) {
-    run.rates.push_back({"steps", "steps per second", 1 / dt->median, 1 / dt->p90, 1 / dt->p10});
+  if (const MetricNumbers* time = NumbersOf(run, {"dt", "step_time"}); time != nullptr) {
+    const Summary& dt = time->per_step;
+    if (dt.median > 0) {
+      run.rates.push_back({"steps", "steps per second", 1 / dt.median, 1 / dt.p90, 1 / dt.p10});
+    }
   }
   // Programs differ in what they call sps or tps (one rank or all): the metric's long name tells.
   for (const char* name : {"sps", "sps_world", "tps", "tps_world", "tokens_per_second"}) {
@@ -145,7 +153,7 @@ void AddRates(RunNumbers& run) {
     run.rates.push_back({name, what.empty() ? rate->metric.name : what, rate->summary.median,
                          rate->summary.p10, rate->summary.p90});
   }
-  const Summary* tokens = SummaryOf(run, {"tokens"});
+  const Summary *tokens = SummaryOf(run, {"tokens"}), *dt = SummaryOf(run, {"dt", "step_time"});
   if (tokens == nullptr || dt == nullptr || !(dt->median > 0)) return;
   const double count = tokens->median;
   run.rates.push_back({"tokens", "tokens per second, of the median step", count / dt->median, count / dt->p90,
@@ -185,20 +193,21 @@ void AddTraffic(RunNumbers& run) {
       continue;
     }
     absl::string_view name = numbers.metric.name;
-    const Summary& summary = numbers.summary;
     if (absl::ConsumePrefix(&name, "comm_bytes_")) {
       AxisTraffic& traffic = AxisNamed(std::string(name), run);
-      traffic.bytes_per_step = summary.median;
-      traffic.total_bytes = summary.sum();
+      traffic.bytes_per_step = numbers.per_step.median;
+      traffic.total_bytes = numbers.summary.sum();
     } else if (absl::ConsumePrefix(&name, "comm_in_flight_")) {
-      AxisNamed(std::string(name), run).in_flight_seconds = summary.mean;
+      AxisNamed(std::string(name), run).in_flight_seconds = numbers.per_step.mean;
     } else if (absl::ConsumePrefix(&name, "comm_exposed_")) {
-      AxisNamed(std::string(name), run).exposed_seconds = summary.mean;
+      AxisNamed(std::string(name), run).exposed_seconds = numbers.per_step.mean;
     }
   }
   for (AxisTraffic& traffic : run.traffic) {
-    if (traffic.in_flight_seconds > 0)
-      traffic.overlap = 1 - traffic.exposed_seconds / traffic.in_flight_seconds;
+    const MetricNumbers* in_flight = run.Find("comm_in_flight_" + traffic.axis);
+    const MetricNumbers* exposed = run.Find("comm_exposed_" + traffic.axis);
+    if (in_flight == nullptr || exposed == nullptr || !(in_flight->summary.mean > 0)) continue;
+    traffic.overlap = 1 - exposed->summary.mean / in_flight->summary.mean;
   }
 }
 
@@ -279,7 +288,10 @@ absl::StatusOr<RunNumbers> ReadRun(const std::string& path, const RunOptions& op
                     .is_history = table.is_history(),
                     .table = shared};
   PLAIT_ASSIGN_OR_RETURN(const std::vector<const TableMetric*> chosen, Chosen(table, options.metrics));
-  for (const TableMetric* metric : chosen) PLAIT_RETURN_IF_ERROR(AddMetric(table, *metric, options, run));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<double> steps, StepsPerDraw(table));
+  for (const TableMetric* metric : chosen) {
+    PLAIT_RETURN_IF_ERROR(AddMetric(table, *metric, options, steps, run));
+  }
   if (options.metrics.empty()) LeaveOutIdleAxes(run);
   AddRates(run);
   AddTraffic(run);

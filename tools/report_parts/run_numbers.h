@@ -33,12 +33,13 @@ struct RunOptions {
 struct MetricNumbers {
   data::TableMetric metric;  // a scalar
   Summary summary;
+  Summary per_step;  // of a sum over the steps of a draw (steps_per_draw.h); else the same as `summary`
 };
 
 // Messages along one axis of the mesh.
 struct AxisTraffic {
   std::string axis;
-  double bytes_per_step = kNaN;  // median
+  double bytes_per_step = kNaN;  // median over draws
   double total_bytes = kNaN;
   double in_flight_seconds = kNaN, exposed_seconds = kNaN;  // of a step, mean
   double overlap = kNaN;                                    // 1 - exposed / in flight, over all steps

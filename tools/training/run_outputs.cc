@@ -143,9 +143,13 @@ absl::Status RunOutputs::OpenHistory(const RunOutputsOptions& options, const com
   }
   PLAIT_RETURN_IF_ERROR(world.Agree(writable));
   world.Broadcast(comm::BufferOf(absl::MakeSpan(resumed)), 0);
+  std::map<std::string, std::string> attributes = attributes_;
+  // Of an emptied file also zero, in place of what it said before.
+  const bool is_told = resumed[0] < 0 ? options.steps_done > 0 : resumed[0] == 0 && options.steps_done >= 0;
+  if (is_told) attributes["began_at_step"] = absl::StrCat(options.steps_done);
   PLAIT_ASSIGN_OR_RETURN(history_,
                          rank_history::RankHistory::Create(world, {.path = history_path_,
-                                                                   .attributes = attributes_,
+                                                                   .attributes = attributes,
                                                                    .metrics = options.metrics,
                                                                    .gather_every = options.gather_every,
                                                                    .resume_draws = resumed[0],

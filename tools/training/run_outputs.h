@@ -50,6 +50,7 @@ struct RunOutputsOptions {
   std::vector<Recorded> metrics = {};
   int gather_every = 10;            // steps per gathering of the history
   std::int64_t resumed_draws = -1;  // >= 0: an existing history is continued after this many draws
+  std::int64_t steps_done = -1;     // before the first draw, of programs that count them in a metric `step`
   rank_history::Exports exports = {};
 };
 

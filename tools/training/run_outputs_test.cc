@@ -109,6 +109,28 @@ TEST(RunOutputs, AResumedRunGoesOnWithItsHistory) {
   EXPECT_EQ(third.history().draws(), 0);
 }
 
+// Reports need it: the first draw's number of steps is otherwise unknown.
+TEST(RunOutputs, AHistoryThatBeginsLateSaysSo) {
+  const std::string folder = NewFolder("late");
+  RunOutputsOptions options = OptionsIn(folder);
+  const auto began_at = [&](std::int64_t resumed_draws, std::int64_t steps_done) {
+    options.resumed_draws = resumed_draws;
+    options.steps_done = steps_done;
+    RunOutputs run = *RunOutputs::Open(options, {}, World());
+    EXPECT_TRUE(Record(run, 21, 23).ok());
+    EXPECT_TRUE(run.Close().ok());
+    World().Barrier();
+    const std::string said = data::HistoryTable::Open(run.history_path())->Attribute("began_at_step");
+    World().Barrier();
+    return said;
+  };
+  EXPECT_EQ(began_at(20, 20), "20") << "no file to continue";
+  EXPECT_EQ(began_at(1, 22), "20") << "the file goes on";
+  EXPECT_EQ(began_at(0, 0), "0") << "the file is emptied";
+  options.history = folder + "/first.h5";
+  EXPECT_EQ(began_at(-1, 0), "") << "from the beginning, as is usual";
+}
+
 TEST(RunOutputs, ErrorsAreTheSameOnAllRanks) {
   const std::string folder = NewFolder("errors");
   EXPECT_TRUE(RunOutputs::Open(OptionsIn(folder), {}, World())->Close().ok());

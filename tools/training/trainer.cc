@@ -205,7 +205,8 @@ absl::Status Trainer::OpenOutputs() {
                         .trace = s.trace,
                         .metrics = Metrics(),
                         .gather_every = task_.gather_every(),
-                        .resumed_draws = begins && !s.resume.empty() ? 0 : history_draws_},
+                        .resumed_draws = begins && !s.resume.empty() ? 0 : history_draws_,
+                        .steps_done = step_},
                        FactsOf(run_.program, s.seed, run_.settings_line, run_.environment), run_.world));
   outputs_.emplace(std::move(outputs));
   outputs_->trace().SetUnits(model_->UnitNames());

@@ -1,0 +1,58 @@
+#include "tools/report_parts/steps_per_draw.h"
+
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "base/status_macros.h"
+
+namespace plait::report {
+namespace {
+
+std::int64_t WholeAttribute(const data::HistoryTable& table, const char* name) {
+  std::int64_t value = 0;
+  return absl::SimpleAtoi(table.Attribute(name), &value) ? value : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<double>> StepsPerDraw(const data::HistoryTable& table) {
+  const data::TableMetric* step = table.Find("step");
+  if (!table.is_history() || step == nullptr || step->is_vector) return std::vector<double>();
+  PLAIT_ASSIGN_OR_RETURN(std::vector<double> steps, table.Column("step"));
+  const std::int64_t resumed = WholeAttribute(table, "resumed_at_draw");
+  double before = WholeAttribute(table, "began_at_step") > 0 ? kNaN : 0;
+  for (std::size_t draw = 0; draw < steps.size(); ++draw) {
+    const double covered = steps[draw] - std::exchange(before, steps[draw]);
+    // Steps before the interruption count in some sums and not in others; one step is all of itself.
+    const bool partial = resumed > 0 && static_cast<std::int64_t>(draw) == resumed && covered != 1;
+    steps[draw] = covered > 0 && !partial ? covered : kNaN;
+  }
+  return steps;
+}
+
+bool IsSumOverSteps(const data::TableMetric& metric) {
+  for (const char* messages : {"comm_bytes_", "comm_in_flight_", "comm_exposed_"}) {
+    if (absl::StartsWith(metric.name, messages)) return true;
+  }
+  const bool is_time = metric.units == "s" && absl::StartsWith(metric.name, "dt");
+  return is_time && (absl::StrContains(metric.long_name, "epoch") ||
+                     absl::StrContains(metric.long_name, "since the last"));
+}
+
+Summary SummarizePerStep(std::vector<double> values, absl::Span<const double> steps) {
+  double sum = 0, covered = 0;
+  for (std::size_t draw = 0; draw < values.size(); ++draw) {
+    const double value = std::exchange(values[draw], values[draw] / steps[draw]);
+    if (!std::isfinite(values[draw])) continue;
+    sum += value;
+    covered += steps[draw];
+  }
+  Summary summary = Summarize(std::move(values));
+  if (covered > 0) summary.mean = sum / covered;
+  return summary;
+}
+
+}  // namespace plait::report
