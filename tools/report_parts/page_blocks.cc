@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/quantity.h"
 #include "base/text.h"
@@ -64,11 +65,36 @@ Fact Loss(const RunNumbers& run) {
   return {FormatQuantity(loss->summary.last), absl::StrCat("minimum ", FormatQuantity(loss->summary.min))};
 }
 
-Fact RateNamed(const RunNumbers& run, const std::string& name) {
+const Rate* RateNamed(const RunNumbers& run, const std::string& name) {
   for (const Rate& rate : run.rates) {
-    if (rate.name == name)
-      return {FormatQuantity(rate.median),
-              absl::StrCat(FormatQuantity(rate.p10), " to ", FormatQuantity(rate.p90))};
+    if (rate.name == name) return &rate;
+  }
+  return nullptr;
+}
+
+Fact FactOf(const Rate* rate) {
+  if (rate == nullptr) return {};
+  return {FormatQuantity(rate->median),
+          absl::StrCat(FormatQuantity(rate->p10), " to ", FormatQuantity(rate->p90))};
+}
+
+// Programs differ in what they call sps: the long name tells.
+bool IsOfAllRanks(const Rate& rate) { return absl::StrContains(rate.what, "all ranks"); }
+
+Fact SamplesOfAllRanks(const RunNumbers& run) {
+  const Rate *all = RateNamed(run, "sps_world"), *sps = RateNamed(run, "sps");
+  if (all == nullptr && sps != nullptr && IsOfAllRanks(*sps)) all = sps;
+  return FactOf(all);
+}
+
+Fact SamplesOfOneRank(const RunNumbers& run) {
+  const Rate* sps = RateNamed(run, "sps");
+  return sps == nullptr || IsOfAllRanks(*sps) ? Fact() : FactOf(sps);
+}
+
+Fact Tokens(const RunNumbers& run) {
+  for (const char* name : {"tokens", "tps_world", "tokens_per_second", "tps"}) {
+    if (const Rate* rate = RateNamed(run, name)) return FactOf(rate);
   }
   return {};
 }
@@ -128,14 +154,11 @@ std::string TableHtml(const ReportTable& table, absl::Span<const RunNumbers> run
 }
 
 std::string Tiles(absl::Span<const RunNumbers> runs) {
-  const auto rate = [](const char* name) {
-    return [name](const RunNumbers& run) { return RateNamed(run, name); };
-  };
   const std::string tiles = absl::StrCat(
-      Tile("Median step", runs, StepTime), Tile("Samples per second, all ranks", runs, rate("sps_world")),
-      Tile("Samples per second, one rank", runs, rate("sps")),
-      Tile("Tokens per second", runs, rate("tokens")), Tile("Last loss", runs, Loss),
-      Tile("Overlap of messages and work", runs, OverlapFact), Tile("Slowest rank", runs, SlowestRank));
+      Tile("Median step", runs, StepTime), Tile("Samples per second, all ranks", runs, SamplesOfAllRanks),
+      Tile("Samples per second, one rank", runs, SamplesOfOneRank), Tile("Tokens per second", runs, Tokens),
+      Tile("Last loss", runs, Loss), Tile("Overlap of messages and work", runs, OverlapFact),
+      Tile("Slowest rank", runs, SlowestRank));
   return tiles.empty() ? "" : absl::StrCat("<div class=\"tiles\">", tiles, "</div>");
 }
 
