@@ -1,7 +1,6 @@
 // Generates text from a trained GPT or Llama: tools/text_generation/README.md.
 #include <ATen/Parallel.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <string>
 
@@ -44,9 +43,7 @@ int Main(int argc, char** argv) {
   const absl::StatusOr<Request> request = ReadRequest(argc, argv);
   if (!request.ok()) return Fail(request.status(), kUsageError);
   const absl::Status status = Generate(*request);
-  if (!status.ok()) return Fail(status, 1);
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
-  return Fail(absl::ErrnoToStatus(errno, "standard output: not written"), 1);
+  return status.ok() ? 0 : Fail(status, 1);
 }
 
 }  // namespace

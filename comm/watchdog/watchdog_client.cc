@@ -14,11 +14,10 @@ namespace plait::comm {
 namespace {
 
 constexpr double kPublishSeconds = 0.25;
-constexpr double kServerAnswerSeconds =
-    0.6;  // the server itself waits 0.4 s for the silent before it ends the job
-constexpr double kServerSilentSeconds = 2;  // it sends its position to the deputy four times per second
-constexpr double kOrphanSeconds = 0.5;      // the deputy prints first
-constexpr double kSigtermSeconds = 0.6;     // the server may report a fault first
+constexpr double kServerAnswerSeconds = 0.6;  // the server waits 0.4 s for silent ranks first
+constexpr double kServerSilentSeconds = 2;    // it sends its position to the deputy four times per second
+constexpr double kOrphanSeconds = 0.5;        // the deputy prints first
+constexpr double kSigtermSeconds = 0.6;       // the server may report a fault first
 
 class WatchdogClient : public WatchdogEndpoint {
  public:

@@ -90,7 +90,7 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     TORCH_CHECK(!at::GradMode::is_enabled(),
-                "LayerNorm and RmsNorm: its gradient cannot be differentiated again");
+                "LayerNorm, RmsNorm: their gradients cannot be differentiated again");
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1];
     Gradients of{.x = at::empty_like(x), .weight = at::empty_like(weight), .bias = {}};

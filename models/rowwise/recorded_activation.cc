@@ -30,8 +30,7 @@ class GeluFunction : public torch::autograd::Function<GeluFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    TORCH_CHECK(!at::GradMode::is_enabled(),
-                "Gelu and SiluTimes: its gradient cannot be differentiated again");
+    TORCH_CHECK(!at::GradMode::is_enabled(), "Gelu: its gradient cannot be differentiated again");
     return {gradients[0] * context->get_saved_variables()[0], at::Tensor()};
   }
 };
@@ -47,8 +46,7 @@ class SiluTimesFunction : public torch::autograd::Function<SiluTimesFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    TORCH_CHECK(!at::GradMode::is_enabled(),
-                "Gelu and SiluTimes: its gradient cannot be differentiated again");
+    TORCH_CHECK(!at::GradMode::is_enabled(), "SiluTimes: its gradient cannot be differentiated again");
     const variable_list saved = context->get_saved_variables();
     const ActivationResults of = {at::empty_like(saved[0]), at::empty_like(saved[1])};
     ActivateBackward({Activation::kSilu, saved[0], saved[1]}, gradients[0].contiguous(), of);

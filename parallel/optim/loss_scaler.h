@@ -24,6 +24,7 @@ struct LossScalerOptions {
   double growth = 2;             // above 1
   double backoff = 0.5;          // between 0 and 1
   std::int64_t interval = 2000;  // steps, positive
+  double least_scale = 0x1p-24;  // float16's largest number is below 2^16
   bool enabled = true;           // false: the scale is always 1
 };
 
@@ -40,6 +41,9 @@ class LossScaler {
   explicit LossScaler(const LossScalerOptions& options);
 
   double scale() const { return state_.scale; }
+  // Whether a smaller scale may help against an overflow. If not, gradients are not finite at any scale, and training
+  // must end: every further step would be skipped.
+  bool can_back_off() const { return options_.enabled && state_.scale > options_.least_scale; }
   // Call after every step. The scale does not grow beyond the range of float32.
   void Update(bool overflow);
 

@@ -55,6 +55,18 @@ TEST(LossScaler, DoesNotGrowBeyondFloat32) {
   EXPECT_EQ(scaler.scale(), 0x1p127);
 }
 
+// From 2^16 to 2^-24.
+TEST(LossScaler, GivesUpWhereNoScaleHelps) {
+  LossScaler scaler({});
+  for (int overflow = 0; overflow < 40; ++overflow) {
+    EXPECT_TRUE(scaler.can_back_off()) << overflow;
+    scaler.Update(true);
+  }
+  EXPECT_EQ(scaler.scale(), 0x1p-24);
+  EXPECT_FALSE(scaler.can_back_off());
+  EXPECT_FALSE(LossScaler({.enabled = false}).can_back_off());
+}
+
 TEST(LossScaler, DisabledItIsOne) {
   LossScaler scaler({.interval = 1, .enabled = false});
   scaler.Update(true);

@@ -41,6 +41,17 @@ BlockState StateOf(const Tensors& tensors) {
   return {tensors[0], tensors.size() > 1 ? tensors[1] : at::Tensor()};
 }
 
+// Without outputs that depend on no parameter: the loss of experts whose gate has none.
+void BackwardOf(const Tensors& outputs, const Tensors& gradients) {
+  Tensors roots, given;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].requires_grad()) continue;
+    roots.push_back(outputs[i]);
+    given.push_back(gradients[i]);
+  }
+  if (!roots.empty()) torch::autograd::backward(roots, given);
+}
+
 bool IsForward(const Action& action) { return action.kind == ActionKind::kForward; }
 bool MakesWeightGradients(const Action& action) {
   return action.kind == ActionKind::kBackward || action.kind == ActionKind::kWeightGradient;
@@ -309,7 +320,7 @@ void PipelineExecutor::Backward(const Action& action, bool last) {
                      micro);
   } else {
     const auto backward = [&] {
-      torch::autograd::backward(flight.outputs, given);
+      BackwardOf(flight.outputs, given);
       for (std::size_t i = 0; i < flight.embedded.size(); ++i) {
         const at::Tensor& gradient = flight.inputs[i].grad();
         if (gradient.defined()) torch::autograd::backward({flight.embedded[i]}, {gradient});

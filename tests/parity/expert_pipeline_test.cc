@@ -46,12 +46,13 @@ struct Setting {
   Strategy strategy = Strategy::kDdp;
   bool replicas = false, checkpoints = false;
   bool reduce_every_micro_batch = false;
+  double z_weight = 0.1;
 
   int data_ranks() const { return World().size() / kStages / tp; }
   std::string Text() const {
     return absl::StrCat(Name(schedule), " ", moe::Name(gate), " ep", ep, " tp", tp, " ", Name(strategy),
                         replicas ? " replicas" : "", checkpoints ? " checkpoints" : "",
-                        reduce_every_micro_batch ? " every" : "");
+                        reduce_every_micro_batch ? " every" : "", " z ", z_weight);
   }
 };
 
@@ -59,7 +60,7 @@ struct Setting {
 std::shared_ptr<gpt::Gpt> MakeModel(const Setting& s, bool alone) {
   at::manual_seed(11);
   MoeOptions moe = {.hidden = 6};
-  moe.gate = {.kind = s.gate, .experts = 5, .k = s.gate == GateKind::kSwitch ? 1 : 2, .z_weight = 0.1};
+  moe.gate = {.kind = s.gate, .experts = 5, .k = s.gate == GateKind::kSwitch ? 1 : 2, .z_weight = s.z_weight};
   if (s.gate == GateKind::kBias) moe.gate.bias_rate = 0.05;
   if (s.replicas && !alone) {
     moe.planner = {.policy = PlacementPolicy::kBalanced, .replica_slots = 3};
@@ -134,8 +135,8 @@ Serial SerialRun(const Setting& s) {
 }
 
 const Serial& SerialOf(const Setting& s) {
-  static std::map<std::tuple<GateKind, int>, Serial> runs;
-  const std::tuple key(s.gate, s.data_ranks());
+  static std::map<std::tuple<GateKind, int, double>, Serial> runs;
+  const std::tuple key(s.gate, s.data_ranks(), s.z_weight);
   const auto found = runs.find(key);
   return found != runs.end() ? found->second : runs[key] = SerialRun(s);
 }
@@ -242,6 +243,14 @@ TEST(ExpertPipeline, EveryScheduleIsOneRank) {
     s.replicas = true;
     s.strategy = Strategy::kFsdp;
     ExpectOneRank(s);
+  }
+}
+
+// The loss that a stage passes on is then no function of its parameters.
+TEST(ExpertPipeline, GatesWithoutALoss) {
+  for (const ScheduleKind schedule : parallel::kScheduleKinds) {
+    ExpectOneRank(
+        {.schedule = schedule, .gate = GateKind::kBias, .ep = World().size() / kStages, .z_weight = 0});
   }
 }
 

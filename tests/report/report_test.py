@@ -55,13 +55,6 @@ class NumbersTest(runs.ReportTest):
         # The median of the two medians lies between 1 and 1.25 times the first.
         self.assertAlmostEqual(ranks["spread"], 1.25 / 1.125, delta=1e-14)
 
-    def test_a_full_disk_is_an_error(self):
-        self.write("run", "run.h5")
-        with open("/dev/full", "w") as full:
-            run = subprocess.run([runs.REPORT, "run.h5", "--format=json"], stdout=full, stderr=subprocess.PIPE, cwd=self.folder, text=True)
-        self.assertEqual(run.returncode, 1)
-        self.assertEqual(run.stderr, "report: standard output: not written: No space left on device\n")
-
     def test_axes_of_one_rank_are_left_out(self):
         self.write("run", "run.h5")
         run = self.report_json("run.h5")["runs"][0]
@@ -165,6 +158,21 @@ class InputTest(runs.ReportTest):
         self.refused("expected the file of a run", code=2)
         self.refused("--format=xml: expected text, md, json or csv", "a.h5", "--format=xml", code=2)
         self.refused("unknown flag --skp; did you mean --skip", "a.h5", "--skp=1", code=2)
+
+    def test_cut_output_is_an_error(self):
+        path = self.write("run", "run.h5")
+        for style in ("text", "json"):
+            with open("/dev/full", "w") as full:
+                run = subprocess.run([runs.REPORT, path, "--plots=none", "--format=" + style], stdout=full,
+                                     stderr=subprocess.PIPE, text=True, env=runs.UTF8)
+            self.assertEqual(run.returncode, 1, style)
+            self.assertRegex(run.stderr, "^report: standard output cannot be written(: No space left on device)?\n$")
+
+    def test_a_reader_that_has_seen_enough_is_no_error(self):
+        path = self.write("run", "run.h5", 3)
+        command = "'%s' '%s' --format=json | head -1" % (runs.REPORT, path)
+        run = subprocess.run(command, shell=True, capture_output=True, text=True, env=runs.UTF8)
+        self.assertEqual((run.stdout, run.stderr), ("{\n", ""))
 
     def test_a_bad_file_among_good_ones(self):
         self.write("run", "run.h5")

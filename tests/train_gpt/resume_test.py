@@ -24,6 +24,10 @@ class ResumeTest(runs.TrainTest):
         self.assertIn("Resuming after step 6", run.out)
         rest, whole = self.numbers("rest"), self.numbers("whole")
         self.assertEqual(rest, {name: values[6:] for name, values in whole.items()})
+        # Again, as after a kill before the first checkpoint: the steps of the first attempt are replaced.
+        self.train(*self.FSDP, "--resume=kept/step-000000006", outputs="rest")
+        self.assertEqual(self.numbers("rest"), rest)
+        self.assertEqual(len(self.draws("rest")["step"]), 2)
         # What is sent in a step does not depend on whether it is the first one of a program.
         name = "comm_bytes_dp_shard"
         self.assertEqual(self.history("rest")[name], self.history("whole")[name][6:])

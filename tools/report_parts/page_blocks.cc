@@ -65,26 +65,36 @@ Fact Loss(const RunNumbers& run) {
   return {FormatQuantity(loss->summary.last), absl::StrCat("minimum ", FormatQuantity(loss->summary.min))};
 }
 
-Fact FactOf(const Rate& rate) {
-  return {FormatQuantity(rate.median),
-          absl::StrCat(FormatQuantity(rate.p10), " to ", FormatQuantity(rate.p90))};
+const Rate* RateNamed(const RunNumbers& run, const std::string& name) {
+  for (const Rate& rate : run.rates) {
+    if (rate.name == name) return &rate;
+  }
+  return nullptr;
 }
 
-// Programs differ in what they call sps: that of one rank, or, as the long name then says, of all.
-Fact Samples(const RunNumbers& run, bool of_all_ranks) {
-  for (const Rate& rate : run.rates) {
-    if (rate.name != "sps" && rate.name != "sps_world") continue;
-    const bool all = rate.name == "sps_world" || absl::StrContains(rate.what, "all ranks");
-    if (all == of_all_ranks) return FactOf(rate);
-  }
-  return {};
+Fact FactOf(const Rate* rate) {
+  if (rate == nullptr) return {};
+  return {FormatQuantity(rate->median),
+          absl::StrCat(FormatQuantity(rate->p10), " to ", FormatQuantity(rate->p90))};
+}
+
+// Programs differ in what they call sps: the long name tells.
+bool IsOfAllRanks(const Rate& rate) { return absl::StrContains(rate.what, "all ranks"); }
+
+Fact SamplesOfAllRanks(const RunNumbers& run) {
+  const Rate *all = RateNamed(run, "sps_world"), *sps = RateNamed(run, "sps");
+  if (all == nullptr && sps != nullptr && IsOfAllRanks(*sps)) all = sps;
+  return FactOf(all);
+}
+
+Fact SamplesOfOneRank(const RunNumbers& run) {
+  const Rate* sps = RateNamed(run, "sps");
+  return sps == nullptr || IsOfAllRanks(*sps) ? Fact() : FactOf(sps);
 }
 
 Fact Tokens(const RunNumbers& run) {
-  for (const char* name : {"tokens", "tps_world", "tps"}) {
-    for (const Rate& rate : run.rates) {
-      if (rate.name == name) return FactOf(rate);
-    }
+  for (const char* name : {"tokens", "tps_world", "tokens_per_second", "tps"}) {
+    if (const Rate* rate = RateNamed(run, name)) return FactOf(rate);
   }
   return {};
 }
@@ -144,12 +154,9 @@ std::string TableHtml(const ReportTable& table, absl::Span<const RunNumbers> run
 }
 
 std::string Tiles(absl::Span<const RunNumbers> runs) {
-  const auto samples = [](bool of_all_ranks) {
-    return [of_all_ranks](const RunNumbers& run) { return Samples(run, of_all_ranks); };
-  };
   const std::string tiles = absl::StrCat(
-      Tile("Median step", runs, StepTime), Tile("Samples per second, all ranks", runs, samples(true)),
-      Tile("Samples per second, one rank", runs, samples(false)), Tile("Tokens per second", runs, Tokens),
+      Tile("Median step", runs, StepTime), Tile("Samples per second, all ranks", runs, SamplesOfAllRanks),
+      Tile("Samples per second, one rank", runs, SamplesOfOneRank), Tile("Tokens per second", runs, Tokens),
       Tile("Last loss", runs, Loss), Tile("Overlap of messages and work", runs, OverlapFact),
       Tile("Slowest rank", runs, SlowestRank));
   return tiles.empty() ? "" : absl::StrCat("<div class=\"tiles\">", tiles, "</div>");

@@ -68,23 +68,6 @@ TEST_F(StepsPerDrawTest, RatesAndTrafficAreOfAStep) {
   EXPECT_DOUBLE_EQ(run.Find("dt")->summary.median, 0.8) << "the metric stays as it is recorded";
 }
 
-// The programs' long names tell whether a rate is of one rank.
-TEST_F(StepsPerDrawTest, TilesSayWhoseRateTheyShow) {
-  for (const bool all : {true, false}) {
-    std::filesystem::remove(path_);
-    auto history = *data::History::Create(path_, {});
-    ASSERT_TRUE(
-        history->Declare({"sps", "1/s", all ? "samples per second of all ranks" : "samples per second"})
-            .ok());
-    ASSERT_TRUE(history->Append({{"sps", 12}, {"tps", 34}}).ok());
-    ASSERT_TRUE(history->Close().ok());
-    const std::string tiles = Tiles({*ReadRun(path_, {})});
-    EXPECT_THAT(tiles, HasSubstr(all ? "<h3>Samples per second, all ranks</h3><p><b>12</b>"
-                                     : "<h3>Samples per second, one rank</h3><p><b>12</b>"));
-    EXPECT_THAT(tiles, HasSubstr("<h3>Tokens per second</h3><p><b>34</b>"));
-  }
-}
-
 TEST_F(StepsPerDrawTest, ChosenMetricsAndLeftOutDrawsChangeNothing) {
   Write(kEpochs);
   const RunNumbers run = *ReadRun(path_, {.metrics = {"dt"}, .skip = 1});

@@ -112,8 +112,8 @@ bool IsLeft(const std::string& path, const Owner& owner, const FolderLockOptions
   return StaysUntouched(path, options.watch_seconds);
 }
 
-// Removes the lock if it is still the one with `content`. Another process may have replaced it: while this one waited,
-// or between the two looks at it here; it is then put back.
+// Removes the lock if it is still the one with `content`. One that another process put there meanwhile is left alone, or
+// put back if that happened between the check and the renaming.
 void RemoveLeft(const std::string& path, const std::string& content) {
   if (ContentOf(path) != content) return;
   const std::string aside = absl::StrCat(path, ".", HostName(), ".", getpid(), ".left");

@@ -5,17 +5,22 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/path.h"
 #include "base/status_macros.h"
+#include "data/hdf5/file.h"
+#include "data/history/history_file.h"
 #include "data/history/history_table.h"
 #include "data/plot/plot.h"
 
 namespace plait::training {
 namespace {
+
+constexpr char kBeganAtStep[] = "began_at_step";
 
 // Path of the trace relative to the history's directory.
 std::string RelativeTo(const std::string& file, const std::string& path) {
@@ -101,19 +106,29 @@ absl::StatusOr<int> DrawHeatMaps(const data::HistoryTable& table, const HistoryP
   return drawn;
 }
 
-// How many draws of the file at `path` are kept. The checkpoint counts those of its own run's file; that of another
-// attempt, which was killed after it, holds later steps only.
+// Of a history without draws: those of the checkpoint, which are lost, unless the file was begun after them.
+std::int64_t DrawsOfEmpty(const std::string& path, const RunOutputsOptions& options) {
+  const absl::StatusOr<data::File> file = data::OpenHistoryFile(path);
+  if (!file.ok()) return options.resumed_draws;
+  std::int64_t begun = 0;
+  const absl::StatusOr<std::string> text = data::TextAttribute(*file, "/", kBeganAtStep);
+  const bool is_other = text.ok() && absl::SimpleAtoi(*text, &begun) && begun >= options.steps_done;
+  return is_other ? 0 : options.resumed_draws;
+}
+
+// Draws of the existing history that a resumed run goes on after. The checkpoint's number may be that of another file,
+// so the steps count: draws of later steps are of an attempt that was interrupted.
 std::int64_t DrawsToKeep(const std::string& path, const RunOutputsOptions& options) {
-  const std::int64_t counted = options.resumed_draws;
-  if (counted <= 0 || options.steps_done < 0) return counted;
+  if (options.resumed_draws <= 0 || options.steps_done < 0) return options.resumed_draws;
   const absl::StatusOr<data::HistoryTable> table = data::HistoryTable::Open(path);
-  if (!table.ok() || table->Find("step") == nullptr) return counted;
-  absl::StatusOr<std::vector<double>> steps = table->Column("step");
-  if (!steps.ok()) return counted;
-  steps->resize(std::min<std::size_t>(steps->size(), counted));
-  const auto is_later = [&](double step) { return step > static_cast<double>(options.steps_done); };
-  if (steps->empty() || !is_later(steps->back())) return counted;
-  return std::find_if(steps->begin(), steps->end(), is_later) - steps->begin();
+  if (!table.ok()) return DrawsOfEmpty(path, options);
+  const absl::StatusOr<std::vector<double>> steps = table->Column("step");
+  if (!steps.ok()) return options.resumed_draws;
+  const double done = static_cast<double>(options.steps_done);
+  const auto later = std::find_if(steps->begin(), steps->end(), [done](double step) { return step > done; });
+  const std::int64_t kept = later - steps->begin();
+  // Without later draws, the last ones may have been lost in a power failure; History::Resume fills them with NaN.
+  return later == steps->end() ? std::max(kept, options.resumed_draws) : kept;
 }
 
 }  // namespace
@@ -161,7 +176,7 @@ absl::Status RunOutputs::OpenHistory(const RunOutputsOptions& options, const com
   std::map<std::string, std::string> attributes = attributes_;
   // Of an emptied file also zero, in place of what it said before.
   const bool is_told = resumed[0] < 0 ? options.steps_done > 0 : resumed[0] == 0 && options.steps_done >= 0;
-  if (is_told) attributes["began_at_step"] = absl::StrCat(options.steps_done);
+  if (is_told) attributes[kBeganAtStep] = absl::StrCat(options.steps_done);
   PLAIT_ASSIGN_OR_RETURN(history_,
                          rank_history::RankHistory::Create(world, {.path = history_path_,
                                                                    .attributes = attributes,

@@ -50,7 +50,9 @@ struct RunOutputsOptions {
   std::vector<Recorded> metrics = {};
   int gather_every = 10;            // steps per gathering of the history
   std::int64_t resumed_draws = -1;  // >= 0: an existing history is continued after this many draws
-  std::int64_t steps_done = -1;     // before the first draw, of programs that count them in a metric `step`
+  // Before the first draw, of programs that count steps in a metric `step`: an existing history is then continued after
+  // its draws up to this step. resumed_draws are those of the checkpoint, for draws lost in a power failure.
+  std::int64_t steps_done = -1;
   rank_history::Exports exports = {};
 };
 

@@ -24,6 +24,7 @@ using rank_history::RankStatistics;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsNan;
 using ::testing::Pair;
 
 // One place for all ranks, and apart from the same test on other numbers of ranks.
@@ -109,30 +110,38 @@ TEST(RunOutputs, AResumedRunGoesOnWithItsHistory) {
   EXPECT_EQ(third.history().draws(), 0);
 }
 
-// A run was resumed from step 20 into a new file, killed before its next checkpoint, and is resumed from step 20 again.
-TEST(RunOutputs, DrawsOfAnotherAttemptAreDropped) {
-  RunOutputsOptions options = OptionsIn(NewFolder("attempts"));
-  const auto steps_after = [&](std::int64_t from, std::int64_t to) {
-    RunOutputs run = *RunOutputs::Open(options, {}, World());
-    EXPECT_TRUE(Record(run, from, to).ok());
-    EXPECT_TRUE(run.Close().ok());
-    World().Barrier();
-    std::vector<double> steps = *data::HistoryTable::Open(run.history_path())->Column("step");
-    World().Barrier();
-    return steps;
-  };
-  options.resumed_draws = 20;
-  options.steps_done = 20;
-  EXPECT_THAT(steps_after(21, 24), ElementsAre(21, 22, 23));
-  EXPECT_THAT(steps_after(21, 23), ElementsAre(21, 22))
-      << "instead of three stale draws, 17 without values and two";
-  // Its own file goes on, also where steps are counted anew on each level of a nested iteration.
-  options.resumed_draws = 2;
-  options.steps_done = 22;
-  EXPECT_THAT(steps_after(1, 2), ElementsAre(21, 22, 1));
-  options.resumed_draws = 3;
-  options.steps_done = 1;
-  EXPECT_THAT(steps_after(2, 3), ElementsAre(21, 22, 1, 2));
+// Records steps `from` to `to` - 1, and resumes after a checkpoint at step `done` that counts `draws`. Returns the steps
+// of the history after one more, 100.
+std::vector<double> StepsAfterResume(const std::string& folder, int from, int to, std::int64_t done,
+                                     std::int64_t draws) {
+  RunOutputsOptions options = OptionsIn(NewFolder(folder));
+  options.steps_done = from - 1;
+  RunOutputs first = *RunOutputs::Open(options, {}, World());
+  EXPECT_TRUE(Record(first, from, to).ok());
+  EXPECT_TRUE(first.Close().ok());
+  options.steps_done = done;
+  options.resumed_draws = draws;
+  RunOutputs second = *RunOutputs::Open(options, {}, World());
+  EXPECT_TRUE(Record(second, 100, 101).ok());
+  EXPECT_TRUE(second.Close().ok());
+  World().Barrier();
+  std::vector<double> steps = *data::HistoryTable::Open(second.history_path())->Column("step");
+  World().Barrier();
+  return steps;
+}
+
+TEST(RunOutputs, AResumedHistoryHasTheStepsUpToTheCheckpoint) {
+  EXPECT_THAT(StepsAfterResume("later", 1, 6, 3, 3), ElementsAre(1, 2, 3, 100));
+  EXPECT_THAT(StepsAfterResume("lost", 1, 4, 5, 5), ElementsAre(1, 2, 3, IsNan(), IsNan(), 100))
+      << "in a power failure";
+}
+
+// The checkpoint counts the draws of the file that its run wrote, which need not be this one.
+TEST(RunOutputs, AnotherHistoryHasTheStepsUpToTheCheckpointToo) {
+  EXPECT_THAT(StepsAfterResume("killed", 4, 7, 3, 3), ElementsAre(100)) << "before its first checkpoint";
+  EXPECT_THAT(StepsAfterResume("partly", 4, 9, 6, 6), ElementsAre(4, 5, 6, 100));
+  EXPECT_THAT(StepsAfterResume("longer", 1, 6, 5, 2), ElementsAre(1, 2, 3, 4, 5, 100));
+  EXPECT_THAT(StepsAfterResume("empty", 4, 4, 3, 3), ElementsAre(100)) << "killed before its first draw";
 }
 
 // Reports need it: the first draw's number of steps is otherwise unknown.

@@ -319,8 +319,9 @@ absl::StatusOr<StepReport> Trainer::Step() {
   const parallel::StepResult result =
       model_->Step({.clip_norm = trained_.clip_norm, .loss_scale = scaler_.scale() * true_share});
   PLAIT_RETURN_IF_ERROR(base::Prefixed(result.status, "--offload"));
-  const bool scaled = settings_.dtype == "float16";
-  if (result.skipped && !scaled) return NotFinite("norm of the gradients", result.gradient_norm);
+  if (result.skipped && !scaler_.can_back_off()) {
+    return NotFinite("norm of the gradients", result.gradient_norm);
+  }
   scaler_.Update(result.skipped);
   ++step_;
   const double end = NowSeconds();

@@ -87,8 +87,8 @@ void VitSettings::Bind(training::SettingsTable& table) {
   table.Group("Training");
   table.Add("max_iters", &max_iters, "number of training steps; 0: --epochs", OnResume::kAdopt);
   table.Add("epochs", &epochs,
-            "number of epochs, at most --max-iters steps where both are given; 0: --max-iters; a resumed run "
-            "that is given one of the two forgets the other",
+            "number of epochs, at most --max-iters steps where both are given; 0: --max-iters; where a "
+            "resumed run is given one of the two, it takes the place of both",
             OnResume::kAdopt);
   BindBatch(table, "images");
   optimizer.Bind(table);

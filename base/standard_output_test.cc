@@ -1,0 +1,66 @@
+#include "base/standard_output.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+namespace plait::base {
+namespace {
+
+// Ends the process as a program that prints `bytes` letters to `path`.
+[[noreturn]] void PrintTo(const char* path, int bytes, int exit_code) {
+  CheckStandardOutputAtExit("tool");
+  if (std::freopen(path, "w", stdout) == nullptr) std::exit(99);
+  for (int i = 0; i < bytes; ++i) std::fputc('a', stdout);
+  std::exit(exit_code);
+}
+
+constexpr int kMoreThanABuffer = 1 << 20;
+constexpr char kCut[] = "^tool: standard output cannot be written(: No space left on device)?\n$";
+
+TEST(StandardOutput, ThatIsCutIsAnError) {
+  EXPECT_EXIT(PrintTo("/dev/full", 1, 0), testing::ExitedWithCode(1), kCut);
+  EXPECT_EXIT(PrintTo("/dev/full", kMoreThanABuffer, 0), testing::ExitedWithCode(1), kCut);
+}
+
+TEST(StandardOutput, OfAnotherErrorOrWithoutTextChangesNothing) {
+  EXPECT_EXIT(PrintTo("/dev/full", 1, 2), testing::ExitedWithCode(2), "^$");
+  EXPECT_EXIT(PrintTo("/dev/full", 0, 0), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(PrintTo("/dev/null", kMoreThanABuffer, 0), testing::ExitedWithCode(0), "^$");
+}
+
+// The disk had no room in between only.
+TEST(StandardOutput, AnEarlierErrorCounts) {
+  const auto print = [] {
+    CheckStandardOutputAtExit("tool");
+    if (std::freopen("/dev/full", "w", stdout) == nullptr) std::exit(99);
+    std::puts("lost");
+    std::fflush(stdout);
+    const int other = fileno(std::fopen("/dev/null", "w"));
+    dup2(other, fileno(stdout));
+    std::puts("written");
+    std::exit(0);
+  };
+  EXPECT_EXIT(print(), testing::ExitedWithCode(1), kCut);
+}
+
+TEST(StandardOutput, AClosedPipeIsQuiet) {
+  const auto print = [](bool ignores_signal) {
+    if (ignores_signal) std::signal(SIGPIPE, SIG_IGN);
+    CheckStandardOutputAtExit("tool");
+    int ends[2];
+    if (pipe(ends) != 0) std::exit(99);
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[0]);
+    std::puts("nobody reads this");
+    std::exit(0);
+  };
+  EXPECT_EXIT(print(true), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(print(false), testing::KilledBySignal(SIGPIPE), "^$");
+}
+
+}  // namespace
+}  // namespace plait::base
