@@ -5,7 +5,6 @@ import os
 import random
 import resource
 import struct
-import subprocess
 
 import torch
 import transformers
@@ -191,13 +190,6 @@ class TokenFilesTest(runs.TrainTest):
         self.assertRegex(run.err, "val.bin: .* tokens, .*val.idx lists")
         run = self.finish(self.start(PREPARE, ["--data=input.txt"]), 2)
         self.assertEqual(run.err, "prepare_text: expected --data=PATH, --bpe-folder=DIR and --out=DIR\n")
-        # A read error on standard input is not its end: here it is a directory.
-        folder = os.open(self.folder, os.O_RDONLY)
-        run = subprocess.run([PREPARE, "--data=-", "--out=cut", "--text-key=a", "--validation-share=0.5", "--bpe-folder=bytes"],
-                             stdin=folder, capture_output=True, text=True, cwd=self.folder, env=self.environment(), check=False)
-        os.close(folder)
-        self.assertEqual(run.returncode, 1, run.stdout)
-        self.assertRegex(run.stderr, "^prepare_text: .*standard input: cannot be read")
         self.assertRegex(self.prepare("--data=nowhere", "--out=out", code=1).err, "^prepare_text: .*nowhere: cannot be read")
 
 
