@@ -36,6 +36,7 @@ class TensorWork {
   ~TensorWork();
   bool Test();
   void Wait();
+  bool in_flight() const { return state_ != nullptr; }  // Test or Wait has not seen it complete
 
  private:
   friend class TensorCall;

@@ -3,6 +3,7 @@
 #define PLAIT_MODELS_SIMD_TILE_H_
 
 #include <cstdint>
+#include <cstring>
 
 #include "models/simd/vector_math.h"
 
@@ -53,7 +54,8 @@ PLAIT_INLINE void Accumulate(Tile<V, H, kRows, kVectors, kTail>& tile, Index k_c
     }
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
-      const Lane<V> value = rows[i / kTogether][i % kTogether * a_row];
+      Lane<V> value;  // copied: a pair of bfloat16 may begin at any of them
+      std::memcpy(&value, rows[i / kTogether] + i % kTogether * a_row, sizeof(value));
 #pragma GCC unroll 4
       for (int j = 0; j < kVectors; ++j) tile.wide[i][j] = P::MultiplyAdd(value, wide[j], tile.wide[i][j]);
       if constexpr (kTail) tile.tail[i] = P::MultiplyAdd(value, tail, tile.tail[i]);

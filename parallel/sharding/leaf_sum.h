@@ -51,6 +51,7 @@ class AxisSum {
 
   bool Test();
   void Wait();
+  bool in_flight() const { return work_.in_flight(); }
 
  private:
   void Exchange(const comm::Communicator& axis, const at::Tensor& whole);

@@ -49,10 +49,10 @@ bool Any(const std::vector<bool>& flags) {
   return std::find(flags.begin(), flags.end(), true) != flags.end();
 }
 
-// Leaks it instead of calling its destructor: its operation may still be in flight.
+// Leaks an operation in flight: its destructor would abort.
 template <typename Work>
 void Leave(Work& work) {
-  static_cast<void>(std::make_unique<Work>(std::move(work)).release());
+  if (work.in_flight()) static_cast<void>(std::make_unique<Work>(std::move(work)).release());
 }
 
 }  // namespace
