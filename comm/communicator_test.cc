@@ -95,6 +95,27 @@ TEST(FlightRecorder, ForgetsTheOldestFirst) {
   EXPECT_GT(recorder.WaitingSeconds(), 0);
 }
 
+TEST(FlightRecorder, AWaitForAnOverwrittenCallCounts) {
+  FlightRecorder recorder(/*capacity=*/4);
+  recorder.AddGroup(1, "x", {0});
+  const auto enter = [&] {
+    return recorder.Enter(1, {.operation = Operation::kBarrier}, CallSite::current(), CallState::kInFlight);
+  };
+  const std::int64_t first = enter();
+  for (int i = 0; i < 6; ++i) recorder.Complete(enter());
+  EXPECT_EQ(recorder.Calls().size(), 4);
+  recorder.BeginWait(first);
+  EXPECT_GT(recorder.WaitingSeconds(), 0);
+  const auto calls = recorder.Calls();
+  ASSERT_EQ(calls.size(), 5);
+  EXPECT_EQ(calls.front().id, first);
+  EXPECT_EQ(calls.front().sequence, 1);
+  EXPECT_EQ(calls.front().state, CallState::kWaiting);
+  recorder.Complete(first);
+  EXPECT_EQ(recorder.WaitingSeconds(), 0);
+  EXPECT_EQ(recorder.Calls().size(), 4);
+}
+
 TEST(FlightRecorder, KnowsWhatTheProgramStoodStillFor) {
   FlightRecorder recorder;
   recorder.AddGroup(1, "x", {0});

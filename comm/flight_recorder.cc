@@ -67,6 +67,7 @@ std::int64_t FlightRecorder::Enter(std::uint64_t group, const Request& request,
   Lock lock(mutex_);
   RecordedGroup& in = groups_[group];
   Entry& entry = Slot(entered_);
+  Displace(entry);
   CallRecord& call = entry.call;
   call.id = entered_++;
   call.group = group;
@@ -83,25 +84,42 @@ std::int64_t FlightRecorder::Enter(std::uint64_t group, const Request& request,
   call.line = static_cast<int>(site.line());
   entry.file = site.file_name();
   entry.phase = phase_;
-  if (state == CallState::kWaiting) waiting_ = call.id;
+  if (state == CallState::kWaiting) {
+    waiting_ = call.id;
+    waiting_since_seconds_ = now;
+  }
   return call.id;
+}
+
+FlightRecorder::Entry* FlightRecorder::Find(std::int64_t id) {
+  if (Slot(id).call.id == id) return &Slot(id);
+  const auto found = displaced_.find(id);
+  return found == displaced_.end() ? nullptr : &found->second;
+}
+
+void FlightRecorder::Displace(const Entry& entry) {
+  if (entry.call.id < 0 || entry.call.state == CallState::kComplete) return;
+  displaced_[entry.call.id] = entry;
+  if (displaced_.size() > ring_.size()) displaced_.erase(displaced_.begin());
 }
 
 void FlightRecorder::BeginWait(std::int64_t id) {
   const double now = Now();
   Lock lock(mutex_);
-  CallRecord& call = Slot(id).call;
-  if (call.id != id) return;  // newer calls have taken its place
-  call.state = CallState::kWaiting;
-  call.waited = true;
-  call.waiting_since_seconds = now;
   waiting_ = id;
+  waiting_since_seconds_ = now;
+  Entry* const entry = Find(id);
+  if (entry == nullptr) return;
+  entry->call.state = CallState::kWaiting;
+  entry->call.waited = true;
+  entry->call.waiting_since_seconds = now;
 }
 
 void FlightRecorder::Complete(std::int64_t id) {
   const double now = Now();
   Lock lock(mutex_);
   if (waiting_ == id) waiting_ = -1;
+  displaced_.erase(id);
   CallRecord& call = Slot(id).call;
   if (call.id != id) return;
   call.state = CallState::kComplete;
@@ -120,12 +138,15 @@ std::string FlightRecorder::SetPhase(std::string phase) {
 std::vector<CallRecord> FlightRecorder::Calls() const {
   Lock lock(mutex_);
   std::vector<CallRecord> calls;
-  for (const Entry& entry : ring_) {
-    if (entry.call.id < 0) continue;
+  const auto add = [&](const Entry& entry) {
     CallRecord& call = calls.emplace_back(entry.call);
     call.file = BaseName(entry.file);
     call.phase = phases_[entry.phase];
+  };
+  for (const Entry& entry : ring_) {
+    if (entry.call.id >= 0) add(entry);
   }
+  if (const auto waiting = displaced_.find(waiting_); waiting != displaced_.end()) add(waiting->second);
   std::sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   return calls;
 }
@@ -142,9 +163,7 @@ std::string FlightRecorder::Phase() const {
 
 double FlightRecorder::WaitingSeconds() const {
   Lock lock(mutex_);
-  if (waiting_ < 0) return 0;
-  const CallRecord& call = ring_[waiting_ % static_cast<std::int64_t>(ring_.size())].call;
-  return call.id == waiting_ ? Now() - call.waiting_since_seconds : 0;
+  return waiting_ < 0 ? 0 : Now() - waiting_since_seconds_;
 }
 
 std::string DescribeCalls(const FlightRecorder& recorder) {

@@ -81,8 +81,9 @@ class FlightRecorder {
   void Complete(std::int64_t id);
   std::string SetPhase(std::string phase);  // returns the one before
 
-  // Copies, safe from any thread.
-  std::vector<CallRecord> Calls() const;  // oldest first
+  // Copies, safe from any thread. The last `capacity` calls, oldest first, and before them an older one in which the
+  // program is blocked.
+  std::vector<CallRecord> Calls() const;
   std::map<std::uint64_t, RecordedGroup> Groups() const;
   std::string Phase() const;
   // Seconds for which the program has been blocked in its current call; 0 if it is in none.
@@ -91,6 +92,8 @@ class FlightRecorder {
  private:
   struct Entry;
   Entry& Slot(std::int64_t id) { return ring_[id % static_cast<std::int64_t>(ring_.size())]; }
+  Entry* Find(std::int64_t id);  // null: newer calls have taken its place
+  void Displace(const Entry& entry);
 
   // File names stay pointers until Calls(), so that recording does not allocate.
   struct Entry {
@@ -100,8 +103,10 @@ class FlightRecorder {
   };
   mutable std::mutex mutex_;
   std::vector<Entry> ring_;
+  std::map<std::int64_t, Entry> displaced_;  // in flight, though newer calls have taken their places; at most capacity
   std::int64_t entered_ = 0;
   std::int64_t waiting_ = -1;
+  double waiting_since_seconds_ = 0;
   std::map<std::uint64_t, RecordedGroup> groups_;
   std::vector<std::string> phases_;
   int phase_ = 0;

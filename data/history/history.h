@@ -95,6 +95,7 @@ class History {
   absl::Status Close();
 
   std::int64_t draws() const { return draws_; }
+  const std::vector<Metric>& metrics() const { return metrics_; }  // also those of a resumed file
   const std::string& path() const { return path_; }
 
  private:

@@ -167,9 +167,8 @@ PipelineStep PipelineExecutor::Run(const NextMicroBatch& next, bool final) {
   while (last > 0 && !MakesWeightGradients(actions[last - 1])) --last;
   PipelineStep step;
   for (std::size_t i = 0; i < actions.size(); ++i) {
-    for (std::size_t ahead = i; ahead < std::min(i + kPostedAhead, actions.size()); ++ahead) {
-      Post(actions[ahead]);
-    }
+    std::size_t ahead = i;
+    while (ahead < std::min(i + kPostedAhead, actions.size()) && Post(actions[ahead])) ++ahead;
     BeginStage(actions[i].stage, BlockBehind(i));
     const std::int64_t begin = NowNs(), waited = messages_.waited_ns();
     Do(actions[i], i + 1 == last, step);
@@ -204,11 +203,11 @@ std::ptrdiff_t PipelineExecutor::BlockBehind(std::size_t action) const {
   return -1;
 }
 
-void PipelineExecutor::Post(const Action& action) {
+bool PipelineExecutor::Post(const Action& action) {
   const bool forward = IsForward(action);
   const bool at_end = forward ? action.stage == 0 : action.stage + 1 == schedule_.stages();
-  if (at_end || action.kind == ActionKind::kWeightGradient) return;
-  messages_.Post({forward, action.stage, action.micro_batch}, ShapeOf(BatchOf(action.micro_batch).batch));
+  if (at_end || action.kind == ActionKind::kWeightGradient) return true;
+  return messages_.Post({forward, action.stage, action.micro_batch}, ShapeOf(BatchOf(action.micro_batch).batch));
 }
 
 void PipelineExecutor::Do(const Action& action, bool last, PipelineStep& step) {

@@ -116,7 +116,7 @@ class PipelineExecutor {
 
   bool IsMine(int stage) const { return schedule_.rank_of_stage[stage] == rank_; }
   const PipelineMicroBatch& BatchOf(int micro_batch);
-  void Post(const Action& action);
+  bool Post(const Action& action);  // as of StageMessages
   void BeginStage(int stage, std::ptrdiff_t following);
   models::BlockState RunBlocks(const StageRange& range, models::BlockState state, const models::Batch& batch);
   std::ptrdiff_t BlockBehind(std::size_t action) const;

@@ -11,13 +11,19 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "comm/device_mesh.h"
+#include "comm/flight_recorder.h"
+#include "comm/gathered_text.h"
 #include "comm/testing/world.h"
 
 namespace plait::parallel {
@@ -132,6 +138,45 @@ TEST(PipelineExecutor, AuxiliaryLossesAndShapesTravel) {
     World().AllReduce(comm::BufferOf(absl::MakeSpan(&loss, 1)));
     EXPECT_NEAR(loss, models::RunModel(serial, BatchOf(1)).sum.item<double>(), kTolerance * expected);
     p.engine->WaitForParameters();
+  }
+}
+
+// Of this rank's sends, or receives, since call number `first`: a line "group sender->receiver: tags" for each pair of
+// ranks, in the order in which they were started.
+std::string Messages(comm::Operation operation, std::int64_t first) {
+  std::map<std::string, std::string> tags;
+  const std::map<std::uint64_t, comm::RecordedGroup> groups = World().recorder().Groups();
+  for (const comm::CallRecord& call : World().recorder().Calls()) {
+    const comm::RecordedGroup& group = groups.at(call.group);
+    if (call.id < first || call.operation != operation || group.name != World().name()) continue;
+    const int me = World().rank(), other = group.members[call.root];
+    const bool sends = operation == comm::Operation::kSend;
+    const std::string pair = absl::StrCat(call.group, " ", sends ? me : other, "->", sends ? other : me, ":");
+    absl::StrAppend(&tags[pair], " ", call.tag);
+  }
+  return absl::StrJoin(tags, "\n", absl::PairFormatter(""));
+}
+
+std::vector<std::string> MessagesOfAll(comm::Operation operation, std::int64_t first) {
+  std::vector<std::string> lines;
+  for (const std::string& text : comm::GatherText(World(), Messages(operation, first))) {
+    for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) lines.emplace_back(line);
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+// NCCL ignores tags: messages of two ranks are matched by their order.
+TEST(PipelineExecutor, ReceivesAreStartedInTheOrderOfSends) {
+  for (const ScheduleKind kind : kScheduleKinds) {
+    SCOPED_TRACE(std::string(Name(kind)));
+    Pipeline p(kind);
+    const auto executor = *PipelineExecutor::Create(*p.engine, p.model, World(), p.schedule, p.stages);
+    const std::int64_t first = World().recorder().Calls().back().id + 1;
+    executor->Run([](int k) { return PipelineMicroBatch{BatchOf(k), 1.0}; });
+    const std::vector<std::string> sends = MessagesOfAll(comm::Operation::kSend, first);
+    EXPECT_FALSE(sends.empty());
+    EXPECT_EQ(MessagesOfAll(comm::Operation::kReceive, first), sends);
   }
 }
 

@@ -51,10 +51,11 @@ StageMessages::Shapes* StageMessages::ShapesOf(const StageMessage& message, cons
   return found == shapes_.end() ? nullptr : &found->second;
 }
 
-void StageMessages::Post(const StageMessage& message, const InputShape& input) {
+bool StageMessages::Post(const StageMessage& message, const InputShape& input) {
   const int from = rank_of_stage_[message.sender()];
+  if (from == rank_ || incoming_.count(message) > 0) return true;
   const Shapes* shapes = ShapesOf(message, input);
-  if (from == rank_ || shapes == nullptr || incoming_.count(message) > 0) return;
+  if (shapes == nullptr) return false;
   Incoming& incoming = incoming_[message];
   int part = 1;
   for (const TensorShape& shape : *shapes) {
@@ -62,6 +63,7 @@ void StageMessages::Post(const StageMessage& message, const InputShape& input) {
     incoming.works.push_back(comm::ReceiveAsync(ChannelOf(message), tensor, from, Tag(message, part++)));
     incoming.tensors.push_back(std::move(tensor));
   }
+  return true;
 }
 
 std::vector<at::Tensor> StageMessages::Take(const StageMessage& message, const InputShape& input) {

@@ -40,8 +40,9 @@ class StageMessages {
   // traffic of steps (axis "pp_shapes" of comm's counters).
   StageMessages(const comm::Communicator& pp, std::vector<int> rank_of_stage, at::Device device);
 
-  // Starts the receive if its sizes are known. Does nothing if it was started already or the sender is this rank.
-  void Post(const StageMessage& message, const InputShape& input);
+  // Starts the receive, unless it was started already or the sender is this rank. False if its sizes are not known yet:
+  // then no later message may be posted, as NCCL matches messages of two ranks by their order.
+  bool Post(const StageMessage& message, const InputShape& input);
   // Waits for the message and returns its tensors.
   std::vector<at::Tensor> Take(const StageMessage& message, const InputShape& input);
   // Starts the send. The program ends if types or sizes differ from those of the first message of this input shape.

@@ -90,6 +90,10 @@ class ResumeTest(runs.TrainTest):
             self.assertEqual(len(rest), 3)
             for x, y in zip(whole, rest):
                 self.assertLessEqual(abs(x - y), 1e-12 * x)  # as in strategies_test
+        # Gone on in the same history.
+        self.train("--nproc=1", *double, "--resume=kept/step-000000005", outputs="first")
+        self.assertEqual(self.numbers("first")["loss"], self.numbers("whole")["loss"][:5] + self.numbers("rest0")["loss"])
+        self.assertEqual(len(self.history("first")["dt_per_rank_of_1"]), 8)
 
     def test_scale_of_the_loss_is_kept(self):
         half = ["--nproc=2", "--strategy=zero1", "--dtype=float16"]

@@ -61,7 +61,7 @@ absl::StatusOr<RankBlock> RankBlock::Make(std::vector<RankColumn> columns) {
     block.first_.push_back(block.width_);
     block.width_ += data::NumbersOf(column.metric);
     block.names_.push_back(
-        {name, name + "_mean", name + "_min", name + "_max", name + "_std", name + "_per_rank"});
+        {name, name + "_mean", name + "_min", name + "_max", name + "_std", name + "_per_rank", kRankDimension});
     if (column.over == RankStatistics::kStatistics) block.names_.back().mean = name;
   }
   for (std::size_t place = 0; place < block.columns_.size(); ++place) {
@@ -115,6 +115,16 @@ void RankBlock::Clear() {
   draws_ = 0;
 }
 
+void RankBlock::KeepApart(absl::Span<const data::Metric> held, int ranks) {
+  for (Names& names : names_) {
+    const auto before = std::find_if(held.begin(), held.end(),
+                                     [&](const data::Metric& metric) { return metric.name == names.per_rank; });
+    if (before == held.end() || before->length == ranks) continue;
+    absl::StrAppend(&names.per_rank, "_of_", ranks);
+    absl::StrAppend(&names.rank_dimension, "_of_", ranks);
+  }
+}
+
 std::vector<data::Metric> RankBlock::Metrics(int ranks) const {
   std::vector<data::Metric> metrics;
   for (std::size_t place = 0; place < columns_.size(); ++place) {
@@ -138,7 +148,7 @@ std::vector<data::Metric> RankBlock::Metrics(int ranks) const {
     add(names.deviation, "standard deviation over ranks");
     if (columns_[place].over == RankStatistics::kStatistics) continue;
     add(names.per_rank, "value of each rank");
-    metrics.back().dimension = kRankDimension;
+    metrics.back().dimension = names.rank_dimension;
     metrics.back().length = ranks;
   }
   return metrics;

@@ -69,6 +69,9 @@ class RankBlock {
   void AppendNumbers(std::vector<double>& numbers) const;
   void Clear();
 
+  // On the rank that writes, before Metrics and Reduce: a vector NAME_per_rank of another length in `held`, the metrics
+  // of a resumed file, stays as it is; the new one is NAME_per_rank_of_N, along rank_of_N.
+  void KeepApart(absl::Span<const data::Metric> held, int ranks);
   // On the rank that writes: the metrics of the history, and the values of one draw.
   std::vector<data::Metric> Metrics(int ranks) const;
   const ReducedDraw& Reduce(const GatheredBlock& block, std::int64_t draw);
@@ -76,6 +79,7 @@ class RankBlock {
  private:
   struct Names {
     std::string own, mean, minimum, maximum, deviation, per_rank;
+    std::string rank_dimension;
   };
   explicit RankBlock(std::vector<RankColumn> columns) : columns_(std::move(columns)) {}
   absl::Status Place(absl::string_view name, absl::Span<const double> values, absl::Span<double> draw) const;

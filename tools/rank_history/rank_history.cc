@@ -70,6 +70,7 @@ absl::Status RankHistory::Open(const RankHistoryOptions& options) {
     PLAIT_ASSIGN_OR_RETURN(auto sink, data::MakeTensorboardSink(options.exports.tensorboard, tensorboard));
     history_->AddSink(std::move(sink));
   }
+  block_.KeepApart(history_->metrics(), group_.size());
   for (const data::Metric& metric : block_.Metrics(group_.size())) {
     PLAIT_RETURN_IF_ERROR(history_->Declare(metric));
   }

@@ -20,7 +20,8 @@
 //
 // Numbers are buffered for `gather_every` steps and then exchanged in one all-gather, on a communicator of its own
 // named "history". The other steps cost less than a microsecond and no message. A killed run loses at most the steps
-// since the last all-gather.
+// since the last all-gather. A run that is resumed on another number of ranks has its vectors over ranks beside the old
+// ones: dt_per_rank_of_4 (draw, rank_of_4).
 //
 // Every rank must make the same calls in the same order, Append in every step. Errors, such as a full disk on rank 0,
 // are returned on all ranks from the same call.

@@ -240,6 +240,37 @@ TEST(RankHistory, ResumesAfterTheDrawsOfACheckpoint) {
   EXPECT_EQ(Column(path, "dt_per_rank").size(), static_cast<std::size_t>(5 * World().size()));
 }
 
+TEST(RankHistory, ResumesOnOtherNumbersOfRanks) {
+  const std::string path = NewPath("other_ranks.h5");
+  const int ranks = World().size();
+  const auto run = [&](const comm::Communicator& group, std::int64_t draws, double dt) {
+    const RankHistoryOptions options = {.path = path,
+                                        .metrics = {{{"dt", "s"}, RankStatistics::kEachRank}},
+                                        .resume_draws = draws};
+    auto history = *RankHistory::Create(group, options);
+    ASSERT_TRUE(history->Append({{"dt", dt + group.rank()}}).ok());
+    ASSERT_TRUE(history->Close().ok());
+  };
+  run(World(), -1, 10);
+  World().Barrier();
+  if (World().rank() == 0) run(comm::Communicator::Self(), 1, 20);
+  World().Barrier();
+  run(World(), 2, 30);
+  if (World().rank() != 0) return;
+  EXPECT_THAT(Column(path, "dt"), ::testing::ElementsAre(10, 20, 30));
+  std::vector<double> expected(3 * ranks, std::nan(""));
+  for (int rank = 0; rank < ranks; ++rank) {
+    expected[rank] = 10 + rank;
+    expected[2 * ranks + rank] = 30 + rank;
+  }
+  if (ranks == 1) expected[1] = 20;
+  EXPECT_THAT(Column(path, "dt_per_rank"),
+              ::testing::Pointwise(::testing::NanSensitiveDoubleEq(), expected));
+  if (ranks == 1) return;
+  EXPECT_THAT(Column(path, "dt_per_rank_of_1"), ::testing::ElementsAre(IsNan(), 20, IsNan()));
+  EXPECT_EQ(data::ReadArray<std::int64_t>(*File::Open(path), "/rank_of_1")->size(), 1u);
+}
+
 // Given by the last rank only, in odd steps; then a resumed run continues it, and another length is an error.
 TEST(RankHistory, VectorsOfOneRankComeIntoTheFileAndTheExports) {
   const std::string path = NewPath("load.h5"), csv = NewPath("load.csv"), lines = NewPath("load.jsonl");

@@ -103,13 +103,17 @@ absl::StatusOr<std::vector<const TableMetric*>> Chosen(const HistoryTable& table
   return chosen;
 }
 
+bool IsByRank(const TableMetric& metric) {
+  return metric.dimension == "rank" || absl::StartsWith(metric.dimension, "rank_of_") ||
+         absl::EndsWith(metric.name, "_per_rank");
+}
+
 // `steps` as of StepsPerDraw.
 absl::Status AddMetric(const HistoryTable& table, const TableMetric& metric, const RunOptions& options,
                        const std::vector<double>& steps, RunNumbers& run) {
   if (metric.is_vector) {
-    const bool by_rank = metric.dimension == "rank" || absl::EndsWith(metric.name, "_per_rank");
     if (absl::StartsWith(metric.name, "expert_load_")) run.heat_maps.push_back(metric);
-    if (!by_rank) return absl::OkStatus();
+    if (!IsByRank(metric)) return absl::OkStatus();
     PLAIT_ASSIGN_OR_RETURN(RankTimes times, RankTimesOf(table, metric, options.skip));
     run.ranks.push_back(std::move(times));
     return absl::OkStatus();
@@ -220,8 +224,7 @@ void AddNotes(const HistoryTable& table, RunNumbers& run) {
   }
   if (!table.is_history()) run.notes.push_back("Written by another program; units are what its file says.");
   for (const TableMetric& metric : table.metrics()) {
-    const bool by_rank = metric.dimension == "rank" || absl::EndsWith(metric.name, "_per_rank");
-    if (metric.is_vector && !by_rank) {
+    if (metric.is_vector && !IsByRank(metric)) {
       run.notes.push_back(
           absl::StrCat(metric.name, " has ", metric.width, " values per draw",
                        metric.dimension.empty() ? "" : absl::StrCat(" along ", metric.dimension),

@@ -46,7 +46,7 @@ SolverChoice BiasPolicy::choice() const {
 void BiasPolicy::Restore(const BiasPolicyState& state) {
   iterations_ = state.choice;
   iterations_.serial = false;
-  serial_ = state.choice.serial;
+  serial_ = options_.may_be_serial && state.choice.serial;  // a resumed run may have other options
   refused_sum_ = state.refused_sum;
   refused_for_ = state.refused_for;
 }

@@ -90,6 +90,10 @@ TEST(BiasPolicy, GoesOnFromWhatItRestores) {
   EXPECT_EQ(policy.choice(), (SolverChoice{.forward = 5, .backward = 4, .serial = true}));
   policy.Take({.bias = 0.2, .seconds = 1, .exact_seconds = 2});
   EXPECT_EQ(policy.choice(), (SolverChoice{.forward = 5, .backward = 5}));
+
+  BiasPolicy not_serial({.limit = 0.1, .most_iterations = 9}, {.forward = 2, .backward = 1});
+  not_serial.Restore({.choice = {.forward = 5, .backward = 4, .serial = true}});
+  EXPECT_FALSE(not_serial.choice().serial);
 }
 
 // Iterations that were refused are not tried again by the one that goes on either.
