@@ -30,7 +30,8 @@ base::ToolUsage UsageOf(std::vector<base::BoundFlag>& flags) {
               {"prepare_text --data=corpus --bpe-folder=gpt2 --out=tokens",
                "zcat part-*.json.gz | prepare_text --data=- --bpe-folder=gpt2 --out=tokens",
                "prepare_text --data=pairs.jsonl --prompt-key=question --text-key=answer --bpe-folder=gpt2 "
-               "--out=tokens"},
+               "--out=tokens",
+               "prepare_text --data=corpus --bpe-folder=llama-2-7b --out=tokens"},
           .groups = {{"Input", {"data", "text_key", "prompt_key", "bpe_folder"}},
                      {"Output", {"out", "validation_share", "threads"}}},
           .bound = &flags};
@@ -48,9 +49,10 @@ void Report(const data::PreparedTokens& made, const std::string& out) {
     std::cout << base::FormatCount(made.empty_documents) << " empty documents left out\n";
   }
   if (!made.has_end_of_text) {
-    std::cout << "the vocabulary has no <|endoftext|>: documents follow each other without a mark\n";
+    std::cout
+        << "the vocabulary has no token for the end of a text: documents follow each other without a mark\n";
   }
-  std::cout << "written to " << out << "; train_gpt --data=" << out << " trains on it\n";
+  std::cout << "written to " << out << "; train_gpt or train_llama --data=" << out << " trains on it\n";
 }
 
 int Main(int argc, char** argv) {
@@ -63,7 +65,9 @@ int Main(int argc, char** argv) {
       {"prompt_key", &options.documents.prompt_key,
        "key of a prompt before the text, which --ignore-targets=prompts does not learn; empty: none"},
       {"bpe_folder", &options.bpe_folder,
-       "directory with GPT-2's vocab.json and merges.txt, or another tokenizer's pair"},
+       "directory with vocab.json and merges.txt (GPT-2's byte pairs), or with tokenizer.model "
+       "(SentencePiece, as "
+       "Llama's)"},
       {"out", &options.out, "directory for train.bin, val.bin, their indexes, and the vocabulary"},
       {"validation_share", &options.validation_share, "share of the documents, evenly, for validation"},
       {"threads", &options.threads, "threads that tokenize; 0: one per core"}};

@@ -32,12 +32,10 @@ class BytePairTokenizer : public Tokenizer {
                                                  const std::string& vocabulary_name = "vocab.json",
                                                  const std::string& merges_name = "merges.txt");
 
-  // The id of "<|endoftext|>", which separates documents; nullopt if the vocabulary does not have it.
-  std::optional<std::int32_t> end_of_text() const { return end_of_text_; }
-
   std::string name() const override { return "GPT-2 byte pairs"; }
   std::int32_t vocabulary_size() const override { return bytes_of_.size(); }
   std::uint32_t digest() const override { return digest_; }
+  std::optional<std::int32_t> end_of_text() const override { return end_of_text_; }
   // Never fails. Time is linear in the text, plus O(n log n) for each new piece of n bytes.
   absl::StatusOr<std::vector<std::int32_t>> Encode(absl::string_view text) const override;
 

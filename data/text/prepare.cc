@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <iterator>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,23 +12,30 @@
 #include "data/hdf5/checked_array.h"
 #include "data/text/byte_pair_tokenizer.h"
 #include "data/text/character_tokenizer.h"
+#include "data/text/sentence_piece_tokenizer.h"
 #include "data/text/text_files.h"
+#include "data/text/tokenizer_folder.h"
 
 namespace plait::data {
 namespace {
 
 constexpr char kCharacters[] = "characters";
 constexpr char kGpt2[] = "gpt2";
+constexpr char kSentencePiece[] = "sentencepiece";
 
-// nullopt for "characters", whose vocabulary is the text's.
-absl::StatusOr<std::optional<BytePairTokenizer>> BytePairsOf(const TextOptions& options) {
-  if (options.tokenizer == kCharacters) return std::nullopt;
-  if (options.tokenizer != kGpt2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("tokenizer \"", options.tokenizer, "\" is unknown: take ", kCharacters, " or ", kGpt2));
+// Null for "characters", whose vocabulary is the text's.
+absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerFor(const TextOptions& options) {
+  if (options.tokenizer == kCharacters) return nullptr;
+  if (options.tokenizer == kGpt2) {
+    PLAIT_ASSIGN_OR_RETURN(BytePairTokenizer pairs, BytePairTokenizer::Load(options.bpe_folder));
+    return std::make_unique<BytePairTokenizer>(std::move(pairs));
   }
-  PLAIT_ASSIGN_OR_RETURN(BytePairTokenizer tokenizer, BytePairTokenizer::Load(options.bpe_folder));
-  return std::optional<BytePairTokenizer>(std::move(tokenizer));
+  if (options.tokenizer == kSentencePiece) {
+    PLAIT_ASSIGN_OR_RETURN(SentencePieceTokenizer pieces, SentencePieceTokenizer::Load(options.bpe_folder));
+    return std::make_unique<SentencePieceTokenizer>(std::move(pieces));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("tokenizer \"", options.tokenizer, "\" is unknown: take ",
+                                                 kCharacters, ", ", kGpt2, " or ", kSentencePiece));
 }
 
 // Whether the prepared file can be used as it is; adds a note if it is damaged.
@@ -44,16 +50,16 @@ bool IsUsable(const std::string& path, const std::string& key, std::vector<std::
 }  // namespace
 
 absl::StatusOr<PreparedTextFile> PrepareText(const TextOptions& options) {
-  PLAIT_ASSIGN_OR_RETURN(const std::optional<BytePairTokenizer> pairs, BytePairsOf(options));
+  PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, TokenizerFor(options));
   PLAIT_ASSIGN_OR_RETURN(const TextInput input, ReadText(options.text));
   PLAIT_ASSIGN_OR_RETURN(const std::string cache, MadeCacheFolder(options.cache_dir));
-  const std::string key = PreparedTextKey(input.text, pairs ? pairs->digest() : 0);
+  const std::string key = PreparedTextKey(input.text, tokenizer ? tokenizer->digest() : 0);
   // One file per text and tokenizer, so that programs with different texts do not overwrite each other's cache.
   const std::uint32_t name = Crc32(key.data(), std::ssize(key));
   PreparedTextFile file{absl::StrFormat("%s/text_%08x.h5", cache, name), {}};
   if (IsUsable(file.path, key, file.notes)) return file;
   PLAIT_ASSIGN_OR_RETURN(const PreparedText made,
-                         pairs ? Tokenize(input, *pairs) : TokenizeCharacters(input));
+                         tokenizer ? Tokenize(input, *tokenizer) : TokenizeCharacters(input));
   PLAIT_RETURN_IF_ERROR(CacheError(WritePreparedText(file.path, made, key), options.cache_dir));
   file.notes.push_back(absl::StrCat("Prepared ", input.source, ": ", made.Summary(), ", ", file.path));
   return file;
@@ -66,14 +72,11 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const PreparedText& tex
                            CharacterTokenizer::FromCodePoints(text.code_points));
     return std::make_unique<CharacterTokenizer>(std::move(tokenizer));
   }
-  PLAIT_ASSIGN_OR_RETURN(BytePairTokenizer tokenizer, BytePairTokenizer::Load(bpe_folder));
-  if (tokenizer.digest() != text.tokenizer_digest) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(bpe_folder, ": ", tokenizer.vocabulary_size(), " tokens, another vocabulary than the ",
-                     text.vocabulary_size,
-                     " that the text was prepared with: give that folder, or prepare the text again"));
-  }
-  return std::make_unique<BytePairTokenizer>(std::move(tokenizer));
+  PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer(bpe_folder));
+  if (tokenizer->digest() == text.tokenizer_digest) return tokenizer;
+  return absl::FailedPreconditionError(absl::StrCat(
+      bpe_folder, ": ", tokenizer->vocabulary_size(), " tokens, another vocabulary than the ",
+      text.vocabulary_size, " that the text was prepared with: give that folder, or prepare the text again"));
 }
 
 }  // namespace plait::data

@@ -21,8 +21,8 @@ namespace plait::data {
 
 struct TextOptions {
   std::string text = "";                 // as ReadText: a file, a folder, or empty for the default text
-  std::string tokenizer = "characters";  // or "gpt2"
-  std::string bpe_folder = "";           // with GPT-2's two files, for "gpt2" only
+  std::string tokenizer = "characters";  // or "gpt2", "sentencepiece"
+  std::string bpe_folder = "";           // with the tokenizer's files, but for "characters"
   std::string cache_dir = "";            // empty: data/ in base::CacheFolder()
 };
 
@@ -37,7 +37,7 @@ struct PreparedTextFile {
 absl::StatusOr<PreparedTextFile> PrepareText(const TextOptions& options);
 
 // Returns the tokenizer that the text was prepared with; `bpe_folder` is not used for characters. Errors of
-// BytePairTokenizer::Load; FailedPrecondition if its files are not those of the text.
+// LoadTokenizer; FailedPrecondition if its files are not those of the text.
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const PreparedText& text,
                                                          const std::string& bpe_folder);
 

@@ -182,7 +182,7 @@ TEST_F(PrepareTextTest, ErrorsAreOneLine) {
   EXPECT_THAT(message(Options(In("none"))), HasSubstr("no text in the *.txt files"));
   TextOptions words = Options(In("latin1.txt"));
   words.tokenizer = "words";
-  EXPECT_EQ(message(words), "tokenizer \"words\" is unknown: take characters or gpt2");
+  EXPECT_EQ(message(words), "tokenizer \"words\" is unknown: take characters, gpt2 or sentencepiece");
 }
 
 TEST_F(PrepareTextTest, AHomeThatCannotBeWrittenNamesTheVariable) {

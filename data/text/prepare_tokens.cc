@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -13,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
-#include "data/text/byte_pair_tokenizer.h"
 #include "data/text/token_file_writer.h"
+#include "data/text/tokenizer_folder.h"
 
 namespace plait::data {
 namespace {
@@ -25,7 +26,8 @@ using Ids = std::vector<std::int32_t>;
 constexpr std::int64_t kBytesAtOnce = std::int64_t{1} << 24;
 
 struct EncodedDocument {
-  absl::StatusOr<Ids> prompt, text;
+  absl::StatusOr<Ids> prompt = Ids();
+  absl::StatusOr<Ids> text = Ids();
 };
 
 std::vector<EncodedDocument> Encode(const Tokenizer& tokenizer, const std::vector<Document>& documents,
@@ -34,7 +36,13 @@ std::vector<EncodedDocument> Encode(const Tokenizer& tokenizer, const std::vecto
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
     for (std::size_t i = next++; i < documents.size(); i = next++) {
-      encoded[i] = {tokenizer.Encode(documents[i].prompt), tokenizer.Encode(documents[i].text)};
+      const Document& document = documents[i];
+      encoded[i].text = tokenizer.Encode(document.text);
+      if (document.prompt.empty()) continue;
+      encoded[i].prompt = tokenizer.Encode(document.prompt);
+      // A document begins once.
+      const std::optional<std::int32_t> begin = tokenizer.begin_of_text();
+      if (begin.has_value() && encoded[i].text.ok()) encoded[i].text->erase(encoded[i].text->begin());
     }
   };
   std::vector<std::thread> others;
@@ -55,7 +63,7 @@ struct Writers {
 
 class Preparation {
  public:
-  Preparation(const TokenOptions& options, const BytePairTokenizer& tokenizer, Writers& writers)
+  Preparation(const TokenOptions& options, const Tokenizer& tokenizer, Writers& writers)
       : options_(options), tokenizer_(tokenizer), writers_(writers) {}
 
   absl::Status Run(const std::function<void(std::int64_t, std::int64_t)>& progress) {
@@ -104,41 +112,36 @@ class Preparation {
   }
 
   const TokenOptions& options_;
-  const BytePairTokenizer& tokenizer_;
+  const Tokenizer& tokenizer_;
   Writers& writers_;
   std::int64_t written_ = 0, empty_ = 0;
 };
-
-constexpr char kVocabulary[] = "/vocab.json", kMerges[] = "/merges.txt";  // Hugging Face's names
-
-// Into files `vocabulary` and `merges`.
-absl::Status CopyTokenizer(const std::string& from, const std::string& vocabulary,
-                           const std::string& merges) {
-  std::error_code ignored;
-  const bool renamed = !std::filesystem::exists(absl::StrCat(from, kVocabulary), ignored);
-  const std::pair<std::string, std::string> files[] = {{renamed ? "/encoder.json" : kVocabulary, vocabulary},
-                                                       {renamed ? "/vocab.bpe" : kMerges, merges}};
-  for (const auto& [name, copy] : files) {
-    PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(absl::StrCat(from, name)));
-    PLAIT_RETURN_IF_ERROR(WriteWholeFile(copy, bytes));
-  }
-  return absl::OkStatus();
-}
 
 bool SameBytes(const std::string& a, const std::string& b) {
   const absl::StatusOr<std::string> of_a = ReadWholeFile(a), of_b = ReadWholeFile(b);
   return of_a.ok() && of_b.ok() && *of_a == *of_b;
 }
 
+absl::Status Remove(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove(path, error);
+  if (!error) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("cannot remove ", path, ": ", error.message()));
+}
+
 // Files get their names one after the other. Ids of an earlier vocabulary would be read, without an error, as text of the new
-// one: they go before it comes.
-absl::Status RemoveIdsOfOther(const std::string& vocabulary, const std::string& merges,
-                              const std::string& out) {
-  if (SameBytes(vocabulary, out + kVocabulary) && SameBytes(merges, out + kMerges)) return absl::OkStatus();
-  for (const char* ids : {"/train.bin", "/val.bin"}) {
-    std::error_code error;
-    std::filesystem::remove(out + ids, error);
-    if (error) return absl::UnavailableError(absl::StrCat("cannot remove ", out, ids, ": ", error.message()));
+// one: they go before it comes, and so does a vocabulary of another kind.
+absl::Status RemoveOther(const std::vector<TokenizerFile>& files, const std::string& out) {
+  const auto in_out = [&](const std::string& name) { return absl::StrCat(out, "/", name); };
+  if (std::all_of(files.begin(), files.end(),
+                  [&](const TokenizerFile& file) { return SameBytes(file.path, in_out(file.name)); })) {
+    return absl::OkStatus();
+  }
+  for (const char* ids : {"train.bin", "val.bin"}) PLAIT_RETURN_IF_ERROR(Remove(in_out(ids)));
+  for (const char* name : kTokenizerFileNames) {
+    const bool comes =
+        std::any_of(files.begin(), files.end(), [&](const TokenizerFile& file) { return file.name == name; });
+    if (!comes) PLAIT_RETURN_IF_ERROR(Remove(in_out(name)));
   }
   return absl::OkStatus();
 }
@@ -170,34 +173,39 @@ absl::StatusOr<PreparedTokens> PrepareTokens(
     return absl::InvalidArgumentError(absl::StrCat("a share of ", options.validation_share,
                                                    " for validation; expected one between 0 and 1"));
   }
-  PLAIT_ASSIGN_OR_RETURN(const BytePairTokenizer tokenizer, BytePairTokenizer::Load(options.bpe_folder));
+  PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer(options.bpe_folder));
+  const std::vector<TokenizerFile> vocabulary = TokenizerFiles(options.bpe_folder);
   PLAIT_RETURN_IF_ERROR(MakeFolders(options.out));
   PreparedTokens made;
-  made.vocabulary_size = tokenizer.vocabulary_size();
-  made.has_end_of_text = tokenizer.end_of_text().has_value();
+  made.vocabulary_size = tokenizer->vocabulary_size();
+  made.has_end_of_text = tokenizer->end_of_text().has_value();
   const TokenType type = made.vocabulary_size <= 1 << 16 ? TokenType::kUint16 : TokenType::kInt32;
   // The .bin files are renamed last: without them there is no corpus, and those of an earlier one do not match the
   // index.
-  const auto file = [&](const char* name) { return absl::StrCat(options.out, "/", name); };
+  const auto file = [&](const std::string& name) { return absl::StrCat(options.out, "/", name); };
   const auto fill = [&](const std::vector<std::string>& partial) -> absl::Status {
     PLAIT_ASSIGN_OR_RETURN(TokenFileWriter of_train, TokenFileWriter::Create(partial[0], type));
     PLAIT_ASSIGN_OR_RETURN(TokenFileWriter of_validation, TokenFileWriter::Create(partial[1], type));
     Writers writers = {std::move(of_train), std::move(of_validation)};
-    Preparation preparation(options, tokenizer, writers);
+    Preparation preparation(options, *tokenizer, writers);
     PLAIT_RETURN_IF_ERROR(preparation.Run(progress));
     made.train = {writers.train.documents(), writers.train.tokens()};
     made.validation = {writers.validation.documents(), writers.validation.tokens()};
     made.empty_documents = preparation.empty_documents();
     PLAIT_RETURN_IF_ERROR(CheckParts(made, options));
-    PLAIT_RETURN_IF_ERROR(CopyTokenizer(options.bpe_folder, partial[4], partial[5]));
+    for (std::size_t i = 0; i < vocabulary.size(); ++i) {
+      PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(vocabulary[i].path));
+      PLAIT_RETURN_IF_ERROR(WriteWholeFile(partial[4 + i], bytes));
+    }
     PLAIT_RETURN_IF_ERROR(writers.train.Finish(partial[2]));
     PLAIT_RETURN_IF_ERROR(writers.validation.Finish(partial[3]));
-    return RemoveIdsOfOther(partial[4], partial[5], options.out);
+    return RemoveOther(vocabulary, options.out);
   };
-  absl::Status filled;  // without the names of the six files in front
-  const absl::Status written = WriteTogether({file("train.bin"), file("val.bin"), file("train.idx"),
-                                              file("val.idx"), file("vocab.json"), file("merges.txt")},
-                                             [&](const auto& partial) { return filled = fill(partial); });
+  std::vector<std::string> paths = {file("train.bin"), file("val.bin"), file("train.idx"), file("val.idx")};
+  for (const TokenizerFile& copied : vocabulary) paths.push_back(file(copied.name));
+  absl::Status filled;  // without the names of all files in front
+  const absl::Status written =
+      WriteTogether(paths, [&](const auto& partial) { return filled = fill(partial); });
   PLAIT_RETURN_IF_ERROR(filled);
   PLAIT_RETURN_IF_ERROR(written);
   return made;

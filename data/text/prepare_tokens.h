@@ -4,10 +4,10 @@
 //                          PrepareTokens({.input = "corpus", .bpe_folder = "gpt2", .out = "tokens"}));
 //
 //   out/train.bin, train.idx, val.bin, val.idx   data/text/token_file.h; uint16 of up to 65,536 tokens, else int32
-//   out/vocab.json, merges.txt                   the tokenizer's files
+//   out/vocab.json, merges.txt, or tokenizer.model   the tokenizer's files
 //
-// Each document ends with the tokenizer's end-of-text token, if it has one. Prompt and text are tokenized separately.
-// Local.
+// Each document begins and ends with the tokenizer's begin-of-text and end-of-text tokens, if it has them. Prompt and
+// text are tokenized separately. Local.
 #ifndef PLAIT_DATA_TEXT_PREPARE_TOKENS_H_
 #define PLAIT_DATA_TEXT_PREPARE_TOKENS_H_
 
@@ -22,7 +22,7 @@ namespace plait::data {
 
 struct TokenOptions {
   std::string input;       // path for DocumentReader
-  std::string bpe_folder;  // with files for BytePairTokenizer::Load
+  std::string bpe_folder;  // with files for LoadTokenizer (tokenizer_folder.h)
   std::string out;         // output directory, created if needed
   DocumentOptions documents = {};
   // Fraction of documents for validation, evenly spaced: document n (from 0) if floor((n + 1) share) > floor(n share).

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -14,6 +15,7 @@
 #include "data/hdf5/atomic_file.h"
 #include "data/text/byte_pair_tokenizer.h"
 #include "data/text/token_file.h"
+#include "data/text/tokenizer_folder.h"
 #include "nlohmann/json.hpp"
 
 namespace plait::data {
@@ -137,6 +139,46 @@ TEST_F(PrepareTokensTest, WithoutAnEndOfText) {
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_FALSE(made->has_end_of_text);
   EXPECT_EQ(Read("train.bin"), "a");
+}
+
+std::vector<std::int32_t> IdsOf(const std::string& path) {
+  const auto file = TokenFile::Open(path);
+  EXPECT_TRUE(file.ok()) << file.status();
+  std::vector<std::int32_t> ids;
+  for (std::int64_t i = 0; i < (*file)->tokens().size(); ++i) ids.push_back((*file)->tokens()[i]);
+  return ids;
+}
+
+// 1 begins a document of this model, 2 ends it.
+TEST_F(PrepareTokensTest, SentencePieces) {
+  Write("pairs.jsonl", "{\"q\": \"the cat\", \"a\": \"sat\"}\n{\"q\": \"\", \"a\": \"on the mat\"}\n");
+  TokenOptions options = Options("pairs.jsonl");
+  options.documents = {.text_key = "a", .prompt_key = "q"};
+  ASSERT_TRUE(PrepareTokens(options).ok());  // of byte pairs, which are replaced
+  std::filesystem::create_directories(In("pieces"));
+  std::filesystem::copy_file("data/text/testing/tokenizer.model", In("pieces/tokenizer.model"));
+  options.bpe_folder = In("pieces");
+  const auto made = PrepareTokens(options);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_TRUE(made->has_end_of_text);
+  EXPECT_EQ(made->vocabulary_size, 400);
+  const auto tokenizer = LoadTokenizer(In("out"));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->name(), "SentencePiece");
+  const std::pair<const char*, const char*> parts[] = {{"out/train.bin", "the cat sat"},
+                                                       {"out/val.bin", "on the mat"}};
+  for (const auto& [name, text] : parts) {
+    const std::vector<std::int32_t> ids = IdsOf(In(name));
+    EXPECT_EQ(ids.front(), 1);
+    EXPECT_EQ(ids.back(), 2);
+    EXPECT_EQ(std::count(ids.begin(), ids.end(), 1) + std::count(ids.begin(), ids.end(), 2), 2) << name;
+    EXPECT_EQ(*(*tokenizer)->Decode(ids), text);
+  }
+  EXPECT_FALSE(std::filesystem::exists(In("out/vocab.json")));
+  // Back again.
+  options.bpe_folder = In("bpe");
+  ASSERT_TRUE(PrepareTokens(options).ok());
+  EXPECT_EQ((*LoadTokenizer(In("out")))->name(), "GPT-2 byte pairs");
 }
 
 // val.idx cannot get its name where a folder has it, which comes behind the vocabulary.

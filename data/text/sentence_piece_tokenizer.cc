@@ -61,7 +61,7 @@ class SentencePieceReader {
     made_.removes_extra_spaces_ = model.normalization().remove_extra_spaces();
     made_.id_of_byte_.fill(-1);
     for (const file::SentencePiece& piece : model.pieces()) {
-      PLAIT_RETURN_IF_ERROR(Add(piece, model.training().begin_piece()));
+      PLAIT_RETURN_IF_ERROR(Add(piece, model.training()));
     }
     if (made_.unknown_ < 0) return Damaged("has no unknown piece");
     const auto lacking = std::find(made_.id_of_byte_.begin(), made_.id_of_byte_.end(), -1);
@@ -98,7 +98,7 @@ class SentencePieceReader {
     return absl::OkStatus();
   }
 
-  absl::Status Add(const file::SentencePiece& piece, const std::string& begin) {
+  absl::Status Add(const file::SentencePiece& piece, const file::SentencePieceTraining& training) {
     const std::string& text = piece.piece();
     const std::int32_t id = made_.vocabulary_size();
     if (text.empty() || !std::isfinite(piece.score()) || !seen_.insert(text).second) {
@@ -119,7 +119,8 @@ class SentencePieceReader {
         return absl::OkStatus();
       case file::SentencePiece::CONTROL:
         made_.bytes_of_.back().clear();
-        if (text == begin) made_.begin_ = id;
+        if (text == training.begin_piece()) made_.begin_ = id;
+        if (text == training.end_piece()) made_.end_ = id;
         return absl::OkStatus();
       case file::SentencePiece::UNUSED:
         return absl::InvalidArgumentError(absl::StrCat(name_, ": piece ", id, ", ", Quoted(text),

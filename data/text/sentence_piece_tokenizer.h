@@ -38,6 +38,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::string name() const override { return "SentencePiece"; }
   std::int32_t vocabulary_size() const override { return bytes_of_.size(); }
   std::uint32_t digest() const override { return digest_; }
+  std::optional<std::int32_t> begin_of_text() const override { return begin_; }
+  std::optional<std::int32_t> end_of_text() const override { return end_; }
   // Never fails: a character without a piece is encoded as its bytes, or, in models without byte fallback, a run of
   // such characters as the unknown token.
   absl::StatusOr<std::vector<std::int32_t>> Encode(absl::string_view text) const override;
@@ -64,7 +66,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   bool adds_prefix_ = false;
   bool removes_extra_spaces_ = false;
   std::int32_t unknown_ = -1;
-  std::optional<std::int32_t> begin_;
+  std::optional<std::int32_t> begin_, end_;
   std::uint32_t digest_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #define PLAIT_DATA_TEXT_TOKENIZER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ class Tokenizer {
   virtual std::int32_t vocabulary_size() const = 0;
   // Checksum of the tokenizer's files or characters: almost certainly different for tokenizers that give other ids.
   virtual std::uint32_t digest() const = 0;
+  // The token that Encode puts before every text, and the one that separates documents ("<|endoftext|>", "</s>"), which
+  // Encode never gives; nullopt if the vocabulary has none.
+  virtual std::optional<std::int32_t> begin_of_text() const { return std::nullopt; }
+  virtual std::optional<std::int32_t> end_of_text() const { return std::nullopt; }
 
   // InvalidArgument, naming the place, for text that the tokenizer has no ids for.
   virtual absl::StatusOr<std::vector<std::int32_t>> Encode(absl::string_view text) const = 0;

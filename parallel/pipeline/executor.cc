@@ -207,7 +207,8 @@ bool PipelineExecutor::Post(const Action& action) {
   const bool forward = IsForward(action);
   const bool at_end = forward ? action.stage == 0 : action.stage + 1 == schedule_.stages();
   if (at_end || action.kind == ActionKind::kWeightGradient) return true;
-  return messages_.Post({forward, action.stage, action.micro_batch}, ShapeOf(BatchOf(action.micro_batch).batch));
+  return messages_.Post({forward, action.stage, action.micro_batch},
+                        ShapeOf(BatchOf(action.micro_batch).batch));
 }
 
 void PipelineExecutor::Do(const Action& action, bool last, PipelineStep& step) {

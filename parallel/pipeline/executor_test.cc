@@ -160,7 +160,8 @@ std::string Messages(comm::Operation operation, std::int64_t first) {
 std::vector<std::string> MessagesOfAll(comm::Operation operation, std::int64_t first) {
   std::vector<std::string> lines;
   for (const std::string& text : comm::GatherText(World(), Messages(operation, first))) {
-    for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) lines.emplace_back(line);
+    for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty()))
+      lines.emplace_back(line);
   }
   std::sort(lines.begin(), lines.end());
   return lines;

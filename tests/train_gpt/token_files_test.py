@@ -4,6 +4,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import struct
 
 import torch
@@ -13,6 +14,7 @@ import program_runs
 import runs
 
 PREPARE = program_runs.programs(4)[3]
+PIECES = os.path.abspath("data/text/testing")
 END = 256  # the token behind each document; other ids are bytes
 BITS = (1 << 64) - 1
 
@@ -102,6 +104,24 @@ class TokenFilesTest(runs.TrainTest):
         self.train(*again, data="pairs", small=["--no-plots", "--no-trace"], outputs="more")
         run = self.train(*again, "--ignore-targets=none", data="pairs", code=None)
         self.assertRegex(run.err, "ignore_targets is documents there and none here")
+
+    def test_sentence_pieces(self):
+        """With the ids of the SentencePiece library; training, sampling and resuming on them."""
+        os.mkdir(self.path("pieces"))
+        shutil.copy(os.path.join(PIECES, "tokenizer.model"), self.path("pieces"))
+        with open(os.path.join(PIECES, "sentence_piece_ids.json")) as file:
+            cases = [case for case in json.load(file) if case["model"] == "as it is" and case["text"]]
+        self.write("texts.jsonl", "".join(json.dumps({"text": case["text"]}) + "\n" for case in 8 * cases))
+        self.finish(self.start(PREPARE, ["--data=texts.jsonl", "--bpe-folder=pieces", "--validation-share=0.5", "--out=tokens"]))
+        with open(self.path("tokens/train.bin"), "rb") as file:
+            ids = list(array.array("H", file.read()))
+        self.assertEqual(ids, [i for case in (8 * cases)[::2] for i in [1, *case["ids"], 2]])
+        self.train("--nproc=2", "--checkpoint-dir=run", data="tokens")
+        self.assertIn("\nthe cat", self.generate("--checkpoint=run", "--bpe-folder=tokens", "--prompt=the cat").out)
+        self.train("--nproc=1", "--resume=run", "--max-iters=9", data="tokens", outputs="more")
+        # A text, tokenized on the way.
+        run = self.train("--nproc=1", "--tokenizer=sentencepiece", "--bpe-folder=pieces", outputs="text")
+        self.assertIn("vocab size: 400\n", run.out)
 
     def expected(self, train, ignored, blocks, sequence, seed):
         """Loss and norm of its gradients of a first step, by transformers and PyTorch's ignore_index."""

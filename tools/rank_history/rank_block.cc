@@ -60,8 +60,8 @@ absl::StatusOr<RankBlock> RankBlock::Make(std::vector<RankColumn> columns) {
     PLAIT_RETURN_IF_ERROR(CheckLength(column));
     block.first_.push_back(block.width_);
     block.width_ += data::NumbersOf(column.metric);
-    block.names_.push_back(
-        {name, name + "_mean", name + "_min", name + "_max", name + "_std", name + "_per_rank", kRankDimension});
+    block.names_.push_back({name, name + "_mean", name + "_min", name + "_max", name + "_std",
+                            name + "_per_rank", kRankDimension});
     if (column.over == RankStatistics::kStatistics) block.names_.back().mean = name;
   }
   for (std::size_t place = 0; place < block.columns_.size(); ++place) {
@@ -117,8 +117,8 @@ void RankBlock::Clear() {
 
 void RankBlock::KeepApart(absl::Span<const data::Metric> held, int ranks) {
   for (Names& names : names_) {
-    const auto before = std::find_if(held.begin(), held.end(),
-                                     [&](const data::Metric& metric) { return metric.name == names.per_rank; });
+    const auto before = std::find_if(
+        held.begin(), held.end(), [&](const data::Metric& metric) { return metric.name == names.per_rank; });
     if (before == held.end() || before->length == ranks) continue;
     absl::StrAppend(&names.per_rank, "_of_", ranks);
     absl::StrAppend(&names.rank_dimension, "_of_", ranks);

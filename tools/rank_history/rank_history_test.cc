@@ -244,9 +244,8 @@ TEST(RankHistory, ResumesOnOtherNumbersOfRanks) {
   const std::string path = NewPath("other_ranks.h5");
   const int ranks = World().size();
   const auto run = [&](const comm::Communicator& group, std::int64_t draws, double dt) {
-    const RankHistoryOptions options = {.path = path,
-                                        .metrics = {{{"dt", "s"}, RankStatistics::kEachRank}},
-                                        .resume_draws = draws};
+    const RankHistoryOptions options = {
+        .path = path, .metrics = {{{"dt", "s"}, RankStatistics::kEachRank}}, .resume_draws = draws};
     auto history = *RankHistory::Create(group, options);
     ASSERT_TRUE(history->Append({{"dt", dt + group.rank()}}).ok());
     ASSERT_TRUE(history->Close().ok());
@@ -264,8 +263,7 @@ TEST(RankHistory, ResumesOnOtherNumbersOfRanks) {
     expected[2 * ranks + rank] = 30 + rank;
   }
   if (ranks == 1) expected[1] = 20;
-  EXPECT_THAT(Column(path, "dt_per_rank"),
-              ::testing::Pointwise(::testing::NanSensitiveDoubleEq(), expected));
+  EXPECT_THAT(Column(path, "dt_per_rank"), ::testing::Pointwise(::testing::NanSensitiveDoubleEq(), expected));
   if (ranks == 1) return;
   EXPECT_THAT(Column(path, "dt_per_rank_of_1"), ::testing::ElementsAre(IsNan(), 20, IsNan()));
   EXPECT_EQ(data::ReadArray<std::int64_t>(*File::Open(path), "/rank_of_1")->size(), 1u);

@@ -4,8 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "data/text/byte_pair_tokenizer.h"
-#include "data/text/sentence_piece_tokenizer.h"
+#include "data/text/tokenizer_folder.h"
 #include "parallel/checkpoint/checkpoint.h"
 #include "tools/model_export/checkpoint_model.h"
 #include "tools/text_training/saved_model.h"
@@ -13,18 +12,10 @@
 namespace plait::text_generation {
 namespace {
 
-// A Llama's file, or the two of GPT-2.
 absl::StatusOr<std::unique_ptr<data::Tokenizer>> OpenTokenizer(const std::string& folder) {
-  absl::StatusOr<data::SentencePieceTokenizer> pieces = data::SentencePieceTokenizer::Load(folder);
-  if (pieces.ok()) return std::make_unique<data::SentencePieceTokenizer>(*std::move(pieces));
-  if (!absl::IsNotFound(pieces.status())) return pieces.status();
-  absl::StatusOr<data::BytePairTokenizer> pairs = data::BytePairTokenizer::Load(folder);
-  if (pairs.ok()) return std::make_unique<data::BytePairTokenizer>(*std::move(pairs));
-  if (!absl::IsNotFound(pairs.status())) return pairs.status();
-  return absl::NotFoundError(
-      absl::StrCat(folder,
-                   ": no tokenizer; expected tokenizer.model (SentencePiece, as Llama's), or "
-                   "vocab.json with merges.txt (GPT-2's); --bpe-folder says where else"));
+  absl::StatusOr<std::unique_ptr<data::Tokenizer>> tokenizer = data::LoadTokenizer(folder);
+  if (!absl::IsNotFound(tokenizer.status())) return tokenizer;
+  return absl::NotFoundError(absl::StrCat(tokenizer.status().message(), "; --bpe-folder says where else"));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "tools/text_training/corpus.h"
 
-#include <filesystem>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -14,8 +14,9 @@
 #include "base/status_macros.h"
 #include "comm/gathered_text.h"
 #include "data/hdf5/atomic_file.h"
-#include "data/text/byte_pair_tokenizer.h"
 #include "data/text/prepare.h"
+#include "data/text/sentence_piece_tokenizer.h"
+#include "data/text/tokenizer_folder.h"
 
 namespace plait::text_training {
 namespace {
@@ -45,33 +46,30 @@ absl::StatusOr<Corpus> Read(const TextSettings& settings, const std::string& pat
 // The tokenizer of the files: --bpe-folder's, else the one in their directory, where //tools:prepare_text puts it;
 // without either, --vocab-size is required.
 absl::Status ReadVocabulary(const TextSettings& settings, const std::string& folder, Corpus& corpus) {
-  std::error_code ignored;
-  const bool is_beside = std::filesystem::exists(absl::StrCat(folder, "/vocab.json"), ignored);
+  const bool is_beside = data::HasTokenizer(folder);
   const std::string given = base::FromUser(settings.bpe_folder);
   if (given.empty() && !is_beside) {
     if (settings.vocab_size < 1 || settings.vocab_size > std::numeric_limits<std::int32_t>::max()) {
       return absl::InvalidArgumentError(
           absl::StrCat("--data=", settings.data,
-                       ": token files without a vocabulary: give --bpe-folder with GPT-2's vocab.json and "
-                       "merges.txt, or --vocab-size"));
+                       ": token files without a vocabulary: give --bpe-folder with vocab.json and merges.txt "
+                       "or with tokenizer.model, or --vocab-size"));
     }
     corpus.text.vocabulary_size = static_cast<std::int32_t>(settings.vocab_size);
     return absl::OkStatus();
   }
-  PLAIT_ASSIGN_OR_RETURN(data::BytePairTokenizer pairs,
-                         data::BytePairTokenizer::Load(given.empty() ? folder : given));
-  corpus.text.vocabulary_size = pairs.vocabulary_size();
-  corpus.text.tokenizer_digest = pairs.digest();
-  corpus.text.tokenizer = pairs.name();
+  PLAIT_ASSIGN_OR_RETURN(corpus.tokenizer, data::LoadTokenizer(given.empty() ? folder : given));
+  corpus.text.vocabulary_size = corpus.tokenizer->vocabulary_size();
+  corpus.text.tokenizer_digest = corpus.tokenizer->digest();
+  corpus.text.tokenizer = corpus.tokenizer->name();
   if (is_beside && !given.empty()) {
-    PLAIT_ASSIGN_OR_RETURN(const data::BytePairTokenizer own, data::BytePairTokenizer::Load(folder));
-    if (own.digest() != pairs.digest()) {
+    PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<data::Tokenizer> own, data::LoadTokenizer(folder));
+    if (own->digest() != corpus.text.tokenizer_digest) {
       return absl::InvalidArgumentError(absl::StrCat(
           "--bpe-folder=", settings.bpe_folder, ": another vocabulary than that of the tokens, which is in ",
           folder, ": leave the flag out"));
     }
   }
-  corpus.tokenizer = std::make_unique<data::BytePairTokenizer>(std::move(pairs));
   return absl::OkStatus();
 }
 
@@ -160,7 +158,9 @@ absl::StatusOr<Corpus> OpenCorpus(const TextSettings& settings, const comm::Comm
 
 std::string Corpus::TokenizerName() const {
   if (tokenizer == nullptr) return kRandomTokens;
-  return text.code_points.empty() ? "gpt2" : "characters";
+  if (!text.code_points.empty()) return "characters";
+  const bool pieces = dynamic_cast<const data::SentencePieceTokenizer*>(tokenizer.get()) != nullptr;
+  return pieces ? "sentencepiece" : "gpt2";
 }
 
 std::string CorpusLines(const Corpus& corpus) {

@@ -33,7 +33,7 @@ struct Corpus {
   data::TokenPart validation() const {
     return files ? files->validation : data::TokenPart{.tokens = text.validation};
   }
-  // "characters" or "gpt2", as for --tokenizer; kRandomTokens if there is no tokenizer.
+  // "characters", "gpt2" or "sentencepiece", as for --tokenizer; kRandomTokens if there is no tokenizer.
   std::string TokenizerName() const;
 };
 

@@ -10,8 +10,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "data/text/byte_pair_tokenizer.h"
 #include "data/text/character_tokenizer.h"
+#include "data/text/tokenizer_folder.h"
 #include "models/model_sizes.h"
 
 namespace plait::text_training {
@@ -167,8 +167,7 @@ absl::StatusOr<std::unique_ptr<data::Tokenizer>> TokenizerOf(const SavedModel& m
                            data::CharacterTokenizer::FromCodePoints(model.code_points));
     tokenizer = std::make_unique<data::CharacterTokenizer>(std::move(characters));
   } else {
-    PLAIT_ASSIGN_OR_RETURN(data::BytePairTokenizer pairs, data::BytePairTokenizer::Load(bpe_folder));
-    tokenizer = std::make_unique<data::BytePairTokenizer>(std::move(pairs));
+    PLAIT_ASSIGN_OR_RETURN(tokenizer, data::LoadTokenizer(bpe_folder));
   }
   if (tokenizer->digest() == model.tokenizer_digest) return tokenizer;
   return absl::FailedPreconditionError(

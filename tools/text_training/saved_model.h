@@ -23,7 +23,8 @@ namespace plait::text_training {
 
 struct SavedModel {
   ModelOptions options;
-  std::string tokenizer;  // "characters" or "gpt2", as for --tokenizer; "random" if it had no tokenizer
+  std::string
+      tokenizer;  // "characters", "gpt2" or "sentencepiece", as for --tokenizer; "random" if it had no tokenizer
   std::uint32_t tokenizer_digest = 0;
   std::vector<std::int32_t> code_points;  // vocabulary of "characters"
 };
@@ -35,8 +36,8 @@ void KeepModel(const SavedModel& model, parallel::CheckpointState& state);
 // not have: it is another program's, or damaged.
 absl::StatusOr<SavedModel> SavedModelOf(const parallel::Checkpoint& checkpoint);
 
-// The tokenizer of the model's training text. `bpe_folder`: directory with GPT-2's vocab.json and merges.txt, for
-// "gpt2". FAILED_PRECONDITION if these have another vocabulary, or if the model was trained without a tokenizer.
+// The tokenizer of the model's training text. `bpe_folder`: directory for data::LoadTokenizer, but for
+// "characters". FAILED_PRECONDITION if it has another vocabulary, or if the model was trained without a tokenizer.
 absl::StatusOr<std::unique_ptr<data::Tokenizer>> TokenizerOf(const SavedModel& model,
                                                              const std::string& bpe_folder);
 

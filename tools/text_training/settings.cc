@@ -19,7 +19,7 @@ using training::OnResume;
 absl::Status Invalid(const std::string& line) { return absl::InvalidArgumentError(line); }
 
 absl::Status CheckRun(const TextSettings& s) {
-  PLAIT_RETURN_IF_ERROR(training::OneOf("tokenizer", s.tokenizer, {"characters", "gpt2"}));
+  PLAIT_RETURN_IF_ERROR(training::OneOf("tokenizer", s.tokenizer, {"characters", "gpt2", "sentencepiece"}));
   PLAIT_RETURN_IF_ERROR(
       training::OneOf("ignore-targets", s.ignore_targets, {"none", "documents", "prompts"}));
   PLAIT_RETURN_IF_ERROR(AtLeast("eval-interval", s.eval_interval, 0));
@@ -50,8 +50,10 @@ void TextSettings::BindText(training::SettingsTable& table, const std::string& d
                             const std::string& model) {
   table.Group("Text");
   table.Add("data", &data, data_help);
-  table.Add("tokenizer", &tokenizer, "characters, or gpt2: byte pairs from --bpe-folder", OnResume::kSame);
-  table.Add("bpe_folder", &bpe_folder, "directory with GPT-2's vocab.json and merges.txt");
+  table.Add("tokenizer", &tokenizer,
+            "characters; or of --bpe-folder: gpt2 (byte pairs), sentencepiece (Llama's)", OnResume::kSame);
+  table.Add("bpe_folder", &bpe_folder,
+            "directory with GPT-2's vocab.json and merges.txt, or with tokenizer.model (SentencePiece)");
   table.Add("ignore_targets", &ignore_targets,
             "targets that do not count, of token files with an index: documents: the first token of each; "
             "prompts: these "

@@ -1,0 +1,51 @@
+#include "data/text/tokenizer_folder.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "data/text/byte_pair_tokenizer.h"
+#include "data/text/sentence_piece_tokenizer.h"
+
+namespace plait::data {
+namespace {
+
+constexpr char kVocabulary[] = "vocab.json", kMerges[] = "merges.txt";
+constexpr char kOpenAiVocabulary[] = "encoder.json", kOpenAiMerges[] = "vocab.bpe";
+
+bool Has(const std::string& folder, const char* name) {
+  std::error_code ignored;
+  return std::filesystem::exists(absl::StrCat(folder, "/", name), ignored);
+}
+
+}  // namespace
+
+bool HasTokenizer(const std::string& folder) {
+  return Has(folder, kSentencePieceFile) || Has(folder, kVocabulary) || Has(folder, kOpenAiVocabulary);
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& folder) {
+  if (!HasTokenizer(folder)) {
+    return absl::NotFoundError(absl::StrCat(
+        folder.empty() ? "no folder" : folder,
+        ": no tokenizer; expected tokenizer.model (SentencePiece, as Llama's), or vocab.json with "
+        "merges.txt (GPT-2's)"));
+  }
+  if (Has(folder, kSentencePieceFile)) {
+    PLAIT_ASSIGN_OR_RETURN(SentencePieceTokenizer pieces, SentencePieceTokenizer::Load(folder));
+    return std::make_unique<SentencePieceTokenizer>(std::move(pieces));
+  }
+  PLAIT_ASSIGN_OR_RETURN(BytePairTokenizer pairs, BytePairTokenizer::Load(folder));
+  return std::make_unique<BytePairTokenizer>(std::move(pairs));
+}
+
+std::vector<TokenizerFile> TokenizerFiles(const std::string& folder) {
+  const auto in = [&](const char* name) { return absl::StrCat(folder, "/", name); };
+  if (Has(folder, kSentencePieceFile)) return {{in(kSentencePieceFile), kSentencePieceFile}};
+  const bool openai = !Has(folder, kVocabulary);
+  return {{in(openai ? kOpenAiVocabulary : kVocabulary), kVocabulary},
+          {in(openai ? kOpenAiMerges : kMerges), kMerges}};
+}
+
+}  // namespace plait::data
