@@ -1,6 +1,7 @@
 // Locks that are held, released and stale.
 #include "tools/training/folder_lock.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -86,6 +88,23 @@ TEST(FolderLock, AContainerOfThisHostIsWatchedAsAnotherHostIs) {
   const FolderLockOptions options = {.watch_seconds = 0.5, .say = [&](const std::string&) { ++said; }};
   EXPECT_TRUE(FolderLock::Take(folder, options).ok());
   EXPECT_EQ(said, 1);
+}
+
+// While a job watches a stale lock, another one removes it and takes its own.
+TEST(FolderLock, AWaitingJobLeavesTheLockThatAnotherHasTakenMeanwhile) {
+  const std::string folder = NewFolder("waiting");
+  WriteLockOfThisHost(folder, "pid:[1]");
+  std::unique_ptr<FolderLock> other;
+  const auto take_other = [&](const std::string&) {
+    fs::remove(folder + "/lock");
+    auto taken = FolderLock::Take(folder, {.job_id = "18"});
+    ASSERT_TRUE(taken.ok()) << taken.status();
+    other = *std::move(taken);
+  };
+  const absl::Status waiting = FolderLock::Take(folder, {.watch_seconds = 0.5, .say = take_other}).status();
+  EXPECT_EQ(waiting.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(waiting.message()), ::testing::HasSubstr("(job 18)"));
+  EXPECT_TRUE(fs::exists(folder + "/lock"));
 }
 
 TEST(FolderLock, AnotherHostCountsAsLongAsItTouchesTheFile) {
