@@ -34,7 +34,8 @@ void CheckStandardOutput(int exit_code, void* program) {
 
 void CheckStandardOutputAtExit(const std::string& program) {
   // Never freed: it is used after static objects are destroyed.
-  static const int registered = on_exit(CheckStandardOutput, new std::string(program));
+  static auto* const name = new std::string(program);
+  static const int registered = on_exit(CheckStandardOutput, name);
   static_cast<void>(registered);
 }
 
