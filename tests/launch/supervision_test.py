@@ -67,6 +67,13 @@ class OutputTest(launches.LaunchTest):
         self.assertNotIn("\033", run.out + run.err)
         self.assertNotIn("\r", run.out + run.err)
 
+    def test_disk_that_is_full(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            process = self.start("--nproc=1", "--", launches.BEHAVE, "polite", "", self.mark, stdout=full)
+            _, err = process.communicate(timeout=launches.SECONDS)
+        self.assertEqual(process.returncode, 1, err)
+        self.assert_last_lines(launches.Run(1, "", err), "launch: standard output cannot be written: No space left on device")
+
     def test_reader_that_goes_away(self):
         process = self.start("--nproc=2", "--", launches.BEHAVE, "chatter", "", self.mark)
         process.stdout.readline()

@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "base/terminal.h"
 #include "comm/launch/supervision/launcher_notes.h"
 #include "comm/launch/supervision/process_tree.h"
 #include "comm/launch/supervision/rank_agent.h"
@@ -78,6 +79,9 @@ class Supervisor {
     if (!options_.agents) WriteError(notes_.Rest());
     output_.Flush();
     Report();
+    if (!output_.problem().empty()) {
+      base::WriteError(absl::StrCat(options_.name, ": standard output cannot be written: ", output_.problem()));
+    }
     return ExitCode();
   }
 
@@ -358,7 +362,7 @@ class Supervisor {
     if (reason_ == Reason::kIdle || reason_ == Reason::kTimeout) return kTimedOut;
     const int code =
         registry_->first_failure() ? std::max(1, registry_->first_failure()->end.code()) : CodeOfLauncher();
-    if (code == 0) return 0;
+    if (code == 0) return output_.problem().empty() ? 0 : 1;
     return user_signal_ != 0 ? 128 + user_signal_ : code;
   }
 
