@@ -91,7 +91,8 @@ absl::StatusOr<DeviceMesh> DeviceMesh::Fold(const std::vector<std::string>& from
   int ranks = 1;
   for (const std::string& name : from) {
     sources.push_back(IndexOf(name));
-    const bool known = sources.back() >= 0 && std::count(from.begin(), from.end(), name) == 1;
+    const bool known = sources.back() >= 0 && !follows_[sources.back()] &&
+                       std::count(from.begin(), from.end(), name) == 1;
     if (!known) return absl::InvalidArgumentError("mesh " + Shape(axes_) + ": cannot fold axis " + name);
     ranks *= axes_[sources.back()].size;
   }
@@ -155,7 +156,7 @@ absl::StatusOr<DeviceMesh> DeviceMesh::WithSubset(absl::string_view axis, const 
     return member < 0 || member >= axes_[along].size ||
            std::count(members.begin(), members.end(), member) > 1;
   };
-  if (along < 0 || Has(name) || std::any_of(members.begin(), members.end(), is_bad)) {
+  if (along < 0 || follows_[along] || Has(name) || std::any_of(members.begin(), members.end(), is_bad)) {
     return absl::InvalidArgumentError(absl::StrCat("mesh ", Shape(axes_), ": cannot make axis ", name,
                                                    " of the coordinates ", absl::StrJoin(members, ", "),
                                                    " of ", axis));

@@ -80,6 +80,10 @@ TEST(DeviceMesh, AViewStandsBesideWhatItIsMadeOf) {
   EXPECT_EQ(Members(two->axis("pair")).size(), 4u);
   EXPECT_EQ(Members(two->Fold({"tp"}, {{"split", 2}})->axis("split")), Members(mesh.axis("tp")));
   EXPECT_EQ(Members(view->WithSubset("tp", {1, 0}, "ends")->axis("ends")).size(), 2u);
+  // The coordinates of an axis that is made of others are theirs: not to be split once more.
+  EXPECT_FALSE(view->WithView({"ep"}, {{"pair", 2}, {"other", 2}}).ok());
+  EXPECT_FALSE(view->Fold({"ep"}, {{"pair", 2}, {"other", 2}}).ok());
+  EXPECT_FALSE(view->WithSubset("ep", {0, 3}, "ends").ok());
   EXPECT_FALSE(mesh.WithView({"dp_shard", "cp"}, {{"cp", 4}}).ok());
   EXPECT_FALSE(mesh.WithView({"dp_shard", "cp"}, {{"ep", 3}}).ok());
 }

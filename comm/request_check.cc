@@ -78,7 +78,10 @@ void CheckShapes(const Request& r, int rank, int size) {
     case Operation::kAllToAllV:
       PLAIT_CHECK(r.in.type == r.out.type) << "the two buffers have different types";
       CheckCounts(r.send_counts, size, r.in.count);
-      return CheckCounts(r.receive_counts, size, r.out.count);
+      CheckCounts(r.receive_counts, size, r.out.count);
+      PLAIT_CHECK(r.send_counts[rank] == r.receive_counts[rank])
+          << "all_to_all_v: the counts of what this rank sends to itself differ";
+      return;
     default:
       return;
   }

@@ -24,6 +24,7 @@ TEST(CommunicatorDeathTest, MistakesEndTheProcess) {
   EXPECT_DEATH(self.Send(ConstBufferOf(absl::MakeConstSpan(three)), 0, -1), "tag is not in");
   EXPECT_DEATH(self.Receive(a, 0, 1 << 30), "tag is not in");
   EXPECT_DEATH(self.AllToAll(a, {three.data() + 1, 3, DataType::kFloat32}), "overlap");
+  EXPECT_DEATH(self.AllToAllV(a, {3}, BufferOf(absl::MakeSpan(four)), {4}), "sends to itself differ");
   EXPECT_DEATH({ Work dropped = self.AllReduceAsync(a); }, "dropped before it was complete");
 }
 

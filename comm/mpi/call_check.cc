@@ -16,14 +16,15 @@ constexpr int kBytes = sizeof(CallFingerprint);
 const CallFingerprint* ExchangeWithNeighbors(const MpiGroup& group, const CallFingerprint& call,
                                              ConstBuffer values, MpiWork& work) {
   constexpr int kLongest = kBytes + kPieceBytes;
+  const int check_tag = static_cast<int>(group.tags.neighbor_check);
   const int rank = group.rank, size = group.size, length = kBytes + static_cast<int>(values.bytes());
   auto* theirs = new (work.AddScratch(kLongest)) CallFingerprint();
   auto* mine = new (work.AddScratch(length)) CallFingerprint(call);
   if (values.count > 0) std::memcpy(mine + 1, values.data, values.bytes());
-  CheckMpi(MPI_Irecv(theirs, kLongest, MPI_BYTE, (rank + size - 1) % size, kNeighborCheckTag, group.comm,
+  CheckMpi(MPI_Irecv(theirs, kLongest, MPI_BYTE, (rank + size - 1) % size, check_tag, group.comm,
                      work.AddRequest()),
            "MPI_Irecv");
-  CheckMpi(MPI_Isend(mine, length, MPI_BYTE, (rank + 1) % size, kNeighborCheckTag, group.comm,
+  CheckMpi(MPI_Isend(mine, length, MPI_BYTE, (rank + 1) % size, check_tag, group.comm,
                      work.AddLateRequest()),
            "MPI_Isend");
   return theirs;

@@ -25,6 +25,7 @@ struct Shared {
   MpiOptions options;
   std::vector<int> nodes;  // the first world rank on the node of each world rank
   std::shared_ptr<Progress> progress;
+  InternalTags tags;
 };
 
 int SizeOf(MPI_Comm comm) {
@@ -53,6 +54,13 @@ std::vector<int> FindNodes(MPI_Comm node) {
   return nodes;
 }
 
+InternalTags FindTags() {
+  int found = 0;
+  int* largest = nullptr;
+  CheckMpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest, &found), "MPI_Comm_get_attr");
+  return InternalTagsUpTo(found != 0 ? *largest : 32767);
+}
+
 // Compares the ranks of a node with the union of their usable cores: bound ranks have different cores, unbound ones the
 // same. The result may differ between nodes: it decides how a rank waits, not what it calls.
 bool Oversubscribed(MPI_Comm node) {
@@ -71,7 +79,8 @@ std::shared_ptr<const Shared> FindShared(const MpiOptions& options) {
   auto shared =
       std::make_shared<Shared>(Shared{.options = AgreedOptions(options),
                                       .nodes = FindNodes(node),
-                                      .progress = std::make_shared<Progress>(Oversubscribed(node))});
+                                      .progress = std::make_shared<Progress>(Oversubscribed(node)),
+                                      .tags = FindTags()});
   CheckMpi(MPI_Comm_free(&node), "MPI_Comm_free");
   return shared;
 }
@@ -155,7 +164,7 @@ class MpiBackend : public Backend {
 
   MpiGroup group() const {
     return {comm_,        rank_,         size_, options_.max_elements_per_message, options_.ring_bytes,
-            collectives_, open_receives_};
+            collectives_, open_receives_, shared_->tags};
   }
 
   bool OnOneNode() const {

@@ -4,14 +4,15 @@
 #include <cstring>
 #include <numeric>
 
+#include "absl/strings/str_cat.h"
 #include "comm/half_precision.h"
 #include "comm/mpi/mpi_types.h"
 #include "comm/mpi/ring_collectives.h"
+#include "comm/transport_error.h"
 
 namespace plait::comm {
 namespace {
 
-constexpr std::int64_t kTagsOfKind = 1 << 20;
 // Below the eager limit of all of Open MPI's transports: such messages are truncated if they do not fit.
 constexpr std::int64_t kShortBytes = 2048;
 
@@ -310,6 +311,10 @@ void Issuer::Receive(Buffer values, int from, int tag) {
 }
 
 void Issuer::Issue(const Request& request) {
+  if (IsPointToPoint(request.operation) && request.tag >= group_.tags.neighbor_check) {
+    throw TransportError(absl::StrCat("tag ", request.tag, " of a message: this MPI has them up to ",
+                                      group_.tags.neighbor_check - 1));
+  }
   if (IsReduction(request.operation) && IsHalfPrecision(Payload(request).type)) return IssueWidened(request);
   switch (request.operation) {
     case Operation::kAllReduce:
@@ -349,11 +354,6 @@ std::int64_t BytesInMessages(const MpiGroup& group, const Request& r) {
 }
 
 }  // namespace
-
-int TagOf(MessageKind kind, const MpiGroup& group) {
-  const std::int64_t first = kNeighborCheckTag + 1 + static_cast<int>(kind) * kTagsOfKind;
-  return static_cast<int>(first + group.operation % kTagsOfKind);
-}
 
 std::int64_t WholeCount(const Request& r, int size) {
   const bool is_part = r.operation == Operation::kAllGather || r.operation == Operation::kGather ||

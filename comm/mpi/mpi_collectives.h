@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/call_fingerprint.h"
+#include "comm/mpi/message_tags.h"
 #include "comm/mpi/mpi_work.h"
 #include "comm/operation.h"
 
@@ -28,17 +29,14 @@ struct MpiGroup {
   std::int64_t ring_bytes;    // see MpiOptions
   std::int64_t operation;     // counts the calls on this communicator, the same on all ranks
   std::shared_ptr<std::vector<OpenReceive>> open_receives;
+  InternalTags tags;
 };
+
+inline int TagOf(MessageKind kind, const MpiGroup& group) { return group.tags.Of(kind, group.operation); }
 
 // Longer messages of a ring are cut into pieces that Open MPI sends over TCP without asking the receiver first: below
 // its eager limit, 64 KiB with its headers. See docs/decisions/013.
 inline constexpr int kPieceBytes = 60 << 10;
-
-// Internal tags, above those of programs: one for the check between neighbours, and a range for each kind of message,
-// so that concurrent operations use different ones.
-enum class MessageKind { kRing, kPart, kCheck };
-inline constexpr int kNeighborCheckTag = 1 << 30;
-int TagOf(MessageKind kind, const MpiGroup& group);
 
 // Number of elements of all parts together.
 std::int64_t WholeCount(const Request& request, int size);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -26,6 +27,12 @@ constexpr std::int64_t kFewestSlots = 4;  // an all-reduce has two in use while 
 constexpr std::int64_t kLineBytes = 64;
 
 std::int64_t RoundUp(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// Beyond the limit (ulimit -f), which holds for memory too, ftruncate ends the process by SIGXFSZ.
+bool FilesMayHave(std::int64_t bytes) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= static_cast<rlim_t>(bytes);
+}
 
 // What rank 0 broadcasts.
 struct Invitation {
@@ -78,6 +85,7 @@ bool NodeSegment::Map(int file) {
 }
 
 bool NodeSegment::Create(int* file, std::uint64_t key) {
+  if (!FilesMayHave(layout_.bytes)) return false;
   *file = memfd_create("plait_node_segment", MFD_CLOEXEC);
   if (*file < 0 || ftruncate(*file, layout_.bytes) != 0 || !Map(*file)) return false;
   *reinterpret_cast<std::uint64_t*>(memory_) = key;

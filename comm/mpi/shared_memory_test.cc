@@ -2,6 +2,7 @@
 // different operations.
 #include <gtest/gtest.h>
 #include <mpi.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -51,6 +52,18 @@ TEST(SharedMemory, AllReduceAndReduceScatterGiveTheBitsOfTheSumInOrder) {
     const auto own = expected.begin() + part * World().rank();
     EXPECT_TRUE(scattered == std::vector<float>(own, own + part)) << part;
   }
+}
+
+TEST(SharedMemory, ALimitOnTheSizeOfFilesLeavesMessages) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small = {.rlim_cur = 1 << 20, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Communicator limited = World().Split(0, World().rank(), "limited");
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::vector<float> ones(1000, 1);
+  limited.AllReduce(BufferOf(absl::MakeSpan(ones)));
+  EXPECT_EQ(ones, std::vector<float>(1000, static_cast<float>(World().size())));
 }
 
 TEST(SharedMemory, IsMappedAndHasNoName) {

@@ -24,6 +24,13 @@ import os, sys
 print("\n" * 3000 + ("\u2588" * 1500 + "\n") * 4 + "end", flush=True)
 os.write(2, b"0123456789abcde\n" * 3750)  # as much as a pipe holds, and the end at once
 os._exit(0)' ;;
+  flood) # more than the connections hold, and a pipe full at the end
+    exec python3 -c '
+import os
+rest = b"0123456789abcde\n" * 500000
+while rest: rest = rest[os.write(1, rest):]
+os.write(2, b"0123456789abcde\n" * 4096)
+os._exit(0)' ;;
   exit | signal)
     say "start $rank"
     if [ "$rank" != "$guilty" ]; then rest; fi

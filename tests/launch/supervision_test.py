@@ -3,6 +3,7 @@ import ctypes
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import launches
@@ -48,11 +49,30 @@ class OutputTest(launches.LaunchTest):
             text = file.read()
         self.assertEqual(sorted(text.split("\n")), sorted((whole + errors).split("\n")))
 
+    def test_nothing_is_lost_by_a_slow_reader(self):
+        reader = "import os, time\nwhile os.write(1, os.read(0, 1 << 16)): time.sleep(0.05)"
+        with open(self.path("read"), "wb") as read:
+            slow = subprocess.Popen([sys.executable, "-c", reader], stdin=subprocess.PIPE, stdout=read)
+        process = self.start("--nproc=1", "--", launches.BEHAVE, "flood", "", self.mark, stdout=slow.stdin,
+                             stderr=slow.stdin)
+        slow.stdin.close()
+        self.assertEqual(process.wait(timeout=launches.SECONDS), 0)
+        self.assertEqual(slow.wait(timeout=launches.SECONDS), 0)
+        with open(self.path("read"), encoding="utf-8") as file:
+            self.assertEqual(file.read().count("0123456789abcde\n"), 504096)
+
     def test_no_codes_for_terminals_in_files(self):
         run = self.ranks(2, "terminal")
         self.assertEqual(sorted(run.lines), ["plain 0", "plain 1"])
         self.assertNotIn("\033", run.out + run.err)
         self.assertNotIn("\r", run.out + run.err)
+
+    def test_disk_that_is_full(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            process = self.start("--nproc=1", "--", launches.BEHAVE, "polite", "", self.mark, stdout=full)
+            _, err = process.communicate(timeout=launches.SECONDS)
+        self.assertEqual(process.returncode, 1, err)
+        self.assert_last_lines(launches.Run(1, "", err), "launch: standard output cannot be written: No space left on device")
 
     def test_reader_that_goes_away(self):
         process = self.start("--nproc=2", "--", launches.BEHAVE, "chatter", "", self.mark)

@@ -65,7 +65,15 @@ absl::StatusOr<std::vector<Finding>> ReportOfRanks(const std::vector<std::string
   if (!report.made()) return absl::UnavailableError(absl::StrCat("cannot make ", report.path()));
   PLAIT_ASSIGN_OR_RETURN(const int code, run(command, {{kReportVariable, report.path()}}, timeout_seconds));
   const std::string text = report.Text();
-  if (!text.empty()) return FindingsFromJson(text);
+  if (!text.empty()) {
+    PLAIT_ASSIGN_OR_RETURN(std::vector<Finding> findings, FindingsFromJson(text));
+    if (code != 0) {
+      findings.push_back({Severity::kError, "end",
+                          absl::StrCat("the ranks gave this report and then failed, with exit code ", code),
+                          "see the launcher's own message above"});
+    }
+    return findings;
+  }
   const std::string line = base::ShellCommand(command);
   if (code == comm::kTimedOut) {
     return absl::UnavailableError(absl::StrCat(line, " gave no report within ", timeout_seconds, " s"));

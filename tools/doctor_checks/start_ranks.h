@@ -22,9 +22,9 @@ using RunCommand = std::function<absl::StatusOr<int>(
 // Runs commands under comm::Supervise, their ranks under agents. May be called once in a process.
 RunCommand RunSupervised(int ranks);
 
-// Runs `command` and returns the findings of its ranks. UNAVAILABLE if they wrote no report: `command` failed, or took
-// longer than `timeout_seconds`; the message is one line with the command. INVALID_ARGUMENT for a truncated report;
-// errors of `run`.
+// Runs `command` and returns the findings of its ranks, with one more ERROR if it failed after their report.
+// UNAVAILABLE if they wrote no report: `command` failed, or took longer than `timeout_seconds`; the message is one line
+// with the command. INVALID_ARGUMENT for a truncated report; errors of `run`.
 absl::StatusOr<std::vector<Finding>> ReportOfRanks(const std::vector<std::string>& command,
                                                    double timeout_seconds, const RunCommand& run);
 

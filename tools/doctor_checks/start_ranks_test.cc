@@ -27,6 +27,16 @@ TEST(ReportOfRanks, IsWhatRankZeroWrote) {
   EXPECT_EQ(Line((*findings)[0]), "WARNING  memory: little; more");
 }
 
+TEST(ReportOfRanks, RanksThatFailAfterTheirReportAreAnError) {
+  const auto findings =
+      ReportOfRanks({"mpirun", "doctor"}, 10, Launcher(139, ToJson({{Severity::kOk, "memory", "much", ""}})));
+  ASSERT_TRUE(findings.ok());
+  ASSERT_EQ(findings->size(), 2u);
+  EXPECT_EQ(Line((*findings)[1]),
+            "ERROR    end: the ranks gave this report and then failed, with exit code 139; see the launcher's own "
+            "message above");
+}
+
 TEST(ReportOfRanks, ALauncherThatFailsIsNamed) {
   EXPECT_EQ(ReportOfRanks({"mpirun", "-n", "4", "doctor"}, 10, Launcher(213, "")).status().message(),
             "mpirun -n 4 doctor ended with exit code 213 before it gave a report");

@@ -141,7 +141,9 @@ void JobOutput::Remember(int rank, Stream stream, absl::string_view line) {
 
 void JobOutput::Emit(Stream stream, const std::string& text) {
   const int file = stream == Stream::kOutput ? options_.output : options_.error;
-  if (!text.empty() && !user_left_) user_left_ = !WriteAll(file, text);
+  if (text.empty() || user_left_ || WriteAll(file, text)) return;
+  user_left_ = true;
+  if (stream == Stream::kOutput && errno != EPIPE) problem_ = std::strerror(errno);
 }
 
 void JobOutput::Flush() {

@@ -55,6 +55,8 @@ class JobOutput {
 
   double last_write() const { return last_write_; }  // NowSeconds(); 0: never
   bool user_left() const { return user_left_; }      // writing failed: nobody reads the output any more
+  // Why standard output could not be written (disk full); empty: it could, or the reader of a pipe went away.
+  const std::string& problem() const { return problem_; }
   std::vector<std::string> LastLines(int rank) const;
   // The last few lines of standard error of ranks other than `rank`, "[2] text" each; empty if `rank` itself has
   // written to standard error, and so probably explained why it ended.
@@ -83,6 +85,7 @@ class JobOutput {
   std::deque<std::pair<int, std::string>> last_errors_;  // of ranks
   double last_write_ = 0;
   bool user_left_ = false;
+  std::string problem_;
 };
 
 }  // namespace plait::comm

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
+
+#include <utility>
 
 namespace plait::comm {
 namespace {
@@ -106,6 +109,16 @@ TEST_F(JobOutputTest, NobodyReads) {
   JobOutput output({.ranks = 1, .output = 987, .error = 987});
   output.Write(0, Stream::kOutput, "x\n");
   EXPECT_TRUE(output.user_left());
+  EXPECT_EQ(output.problem(), "Bad file descriptor");
+}
+
+TEST_F(JobOutputTest, AReaderThatGoesAwayIsNoProblem) {
+  signal(SIGPIPE, SIG_IGN);
+  JobOutput output(Options(1));
+  close(std::exchange(output_[0], -1));
+  output.Write(0, Stream::kOutput, "x\n");
+  EXPECT_TRUE(output.user_left());
+  EXPECT_EQ(output.problem(), "");
 }
 
 }  // namespace

@@ -31,6 +31,8 @@ namespace {
 
 constexpr double kSecondsToEnd = 2;      // between SIGTERM and SIGKILL when the supervisor is gone
 constexpr double kSecondsToDrain = 0.5;  // grandchildren may hold the pipes open
+constexpr std::size_t kBytesPerRead = 16 << 10;
+constexpr int kStepsOfFullPipe = (64 << 10) / kBytesPerRead + 1;
 constexpr std::array<int, 8> kForwarded = {SIGINT,  SIGTERM, SIGHUP,  SIGUSR1,
                                            SIGUSR2, SIGQUIT, SIGCONT, SIGALRM};
 
@@ -131,7 +133,7 @@ class Agent {
   }
 
   void Pass(int* from, AgentMessageKind kind) {
-    char buffer[16384];
+    char buffer[kBytesPerRead];
     const ssize_t got = read(*from, buffer, sizeof buffer);
     if (got > 0) {
       Send({kind, std::string(buffer, static_cast<std::size_t>(got))});
@@ -183,10 +185,14 @@ class Agent {
     }
   }
 
-  // Forwards what the rank wrote before it ended. Its children may hold the pipes open, so with a time limit.
+  // Forwards what the rank wrote before it ended. Its children may hold the pipes open, so with a time limit, but never
+  // less than what the pipes hold: sending may take longer than that.
   void Drain() {
     const double deadline = NowSeconds() + kSecondsToDrain;
-    while ((output_ >= 0 || error_ >= 0) && NowSeconds() < deadline) Step(20);
+    for (int step = 0; output_ >= 0 || error_ >= 0; ++step) {
+      if (step >= kStepsOfFullPipe && NowSeconds() >= deadline) return;
+      Step(20);
+    }
   }
 
   int socket_;

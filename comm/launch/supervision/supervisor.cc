@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "base/terminal.h"
 #include "comm/launch/supervision/launcher_notes.h"
 #include "comm/launch/supervision/process_tree.h"
 #include "comm/launch/supervision/rank_agent.h"
@@ -78,6 +79,9 @@ class Supervisor {
     if (!options_.agents) WriteError(notes_.Rest());
     output_.Flush();
     Report();
+    if (!output_.problem().empty()) {
+      base::WriteError(absl::StrCat(options_.name, ": standard output cannot be written: ", output_.problem()));
+    }
     return ExitCode();
   }
 
@@ -116,11 +120,14 @@ class Supervisor {
     return absl::OkStatus();
   }
 
-  // The launcher has ended, and its pipes and all agents are closed or their time is over.
+  // The launcher has ended, and its pipes and all agents are closed or their time is over. What the agents have sent is
+  // read to its end, however slowly the user reads; if the launcher was killed, ranks may write for ever.
   bool Over() const {
     if (!launcher_end_) return false;
     const bool silent = pipes_[0] < 0 && pipes_[1] < 0 && registry_->empty();
-    return silent || NowSeconds() > launcher_ended_at_ + kSecondsToDrain;
+    const bool to_the_end = launcher_end_->signal == 0 && stage_ == Stage::kRunning;
+    const double since = to_the_end ? std::max(launcher_ended_at_, heard_at_) : launcher_ended_at_;
+    return silent || NowSeconds() > since + kSecondsToDrain;
   }
 
   void Step() {
@@ -133,7 +140,9 @@ class Supervisor {
     }
     poll(wait.data(), wait.size(), MillisecondsToNextDeadline());
     for (std::size_t i = 4; i < wait.size(); ++i) {
-      if (wait[i].revents != 0) registry_->Read(wait[i].fd);
+      if (wait[i].revents == 0) continue;
+      registry_->Read(wait[i].fd);
+      heard_at_ = NowSeconds();
     }
     if (wait[2].revents != 0) ReadLauncher(0);
     if (wait[3].revents != 0) ReadLauncher(1);
@@ -353,7 +362,7 @@ class Supervisor {
     if (reason_ == Reason::kIdle || reason_ == Reason::kTimeout) return kTimedOut;
     const int code =
         registry_->first_failure() ? std::max(1, registry_->first_failure()->end.code()) : CodeOfLauncher();
-    if (code == 0) return 0;
+    if (code == 0) return output_.problem().empty() ? 0 : 1;
     return user_signal_ != 0 ? 128 + user_signal_ : code;
   }
 
@@ -372,6 +381,7 @@ class Supervisor {
   pid_t launcher_ = -1;
   std::optional<ProcessEnd> launcher_end_;
   double launcher_ended_at_ = 0;
+  double heard_at_ = 0;  // when an agent's bytes were last passed on
   double start_ = 0;
   Stage stage_ = Stage::kRunning;
   Reason reason_ = Reason::kNone;

@@ -48,7 +48,8 @@ struct SuperviseOptions {
   bool agents = true;
 };
 
-// Returns the job's exit code: 124 after a timeout; 0 if all ranks ended with 0; 128 + signal if the user ended the job
+// Returns the job's exit code: 124 after a timeout; 0 if all ranks ended with 0, but 1 if standard output could not be
+// written (disk full); 128 + signal if the user ended the job
 // by a signal; that of the rank that failed first (128 + signal if killed by one); else the command's own. NOT_FOUND if
 // the command cannot be started, UNAVAILABLE if logs cannot be written or no port can be opened, RESOURCE_EXHAUSTED
 // without file descriptors. Call once per process, before starting threads: it changes signal handling.
