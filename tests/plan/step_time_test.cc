@@ -190,5 +190,17 @@ TEST(MeshSearch, ManyMicroBatchesAreToldByFew) {
   EXPECT_GT(compared, 10);
 }
 
+// 18 micro-batches of 4 stages have no interleaved schedule, although the short steps that would tell them have one.
+TEST(MeshSearch, LeavesOutStepsWithoutASchedule) {
+  const parallel::PlannedModel model = Planned(kLlama, 64, at::kFloat);
+  const PlannedRun base = {.schedule = parallel::ScheduleKind::kInterleaved};
+  const auto ranked = Search(model, base, {.samples = 36}, TwoNodes());
+  ASSERT_TRUE(ranked.ok());
+  for (const parallel::Estimate& e : *ranked) {
+    EXPECT_TRUE(EstimateOf(model, e.run, TwoNodes()).ok())
+        << ToText(e.run.mesh) << " " << e.run.micro_batches;
+  }
+}
+
 }  // namespace
 }  // namespace plait::planning
