@@ -44,6 +44,8 @@ printf 'nodes: 1\nranks_per_node: 1\n' >> alone.txt
 expect "a search" '^   1  .* (ddp|zero|fsdp)' "$plan" llama --cluster=cluster.txt --samples-per-step=32
 expect "advice" '^Advice: ' "$plan" llama --cluster=cluster.txt --samples-per-step=32
 expect "flags that run it" '--nproc=8 --mesh=' "$plan" llama --cluster=cluster.txt --samples-per-step=32
+expect "the stages of a rank" ' --pipeline-schedule=interleaved --pipeline-chunks=4$' "$plan" llama --cluster=cluster.txt \
+  --n-layers=8 --mesh=pp=2,dp_replicate=4 --gradient-accumulation-steps=4 --pipeline-schedule=interleaved --pipeline-chunks=4 --explain
 expect "a mesh" '^  tp +all_reduce ' "$plan" llama --cluster=cluster.txt --mesh=dp_shard=2,tp=4 --explain
 expect "terms" '^  a step .* 100.0 %$' "$plan" gpt --cluster=cluster.txt --mesh=pp=2,dp_replicate=4 --strategy=ddp \
   --gradient-accumulation-steps=4 --explain
