@@ -47,6 +47,11 @@ class Estimator {
   absl::StatusOr<Estimate> OfManyPasses(const PlannedRun& run) {
     const int passes = run.micro_batches, some = 4 * run.mesh.pp;
     if (passes <= some || run.schedule == ScheduleKind::kGpipe) return Of(run);
+    // The short steps may have a schedule where the long one has none: interleaved needs a multiple of pp.
+    const int alike = some + passes % run.mesh.pp;
+    PLAIT_RETURN_IF_ERROR(
+        MakeSchedule(run.schedule, {.ranks = run.mesh.pp, .chunks = run.chunks, .micro_batches = alike})
+            .status());
     PLAIT_ASSIGN_OR_RETURN(const Estimate fewer, Of(WithPasses(run, some / 2)));
     PLAIT_ASSIGN_OR_RETURN(Estimate estimate, Of(WithPasses(run, some)));
     estimate.run = run;

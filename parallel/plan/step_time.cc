@@ -44,6 +44,8 @@ int StrideOf(const PlannedRun& run, Axis axis) {
 // The link between the ranks of an axis.
 Link LinkOf(const PlannedRun& run, Axis axis, const Cluster& cluster) {
   const int size = SizeOf(run, axis), node = std::min(cluster.ranks_per_node, run.mesh.ranks());
+  // The ends of a pipeline are not `node / stride` ranks of an axis: their stride does not divide the node.
+  if (node == run.mesh.ranks()) return cluster.within_node;
   const int together = std::clamp(node / StrideOf(run, axis), 1, size);
   if (together == size) return cluster.within_node;
   // A ring leaves the node once, whatever it has there; `node / together` of them share the link.

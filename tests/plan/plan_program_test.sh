@@ -38,10 +38,14 @@ within_node { gigabytes_per_s: 20 latency_us: 5 }
 between_nodes { gigabytes_per_s: 10 latency_us: 20 }
 END
 sed 's/nodes: 2/nodes: none/' cluster.txt > wrong.txt
+grep -v node cluster.txt > alone.txt
+printf 'nodes: 1\nranks_per_node: 1\n' >> alone.txt
 
 expect "a search" '^   1  .* (ddp|zero|fsdp)' "$plan" llama --cluster=cluster.txt --samples-per-step=32
 expect "advice" '^Advice: ' "$plan" llama --cluster=cluster.txt --samples-per-step=32
 expect "flags that run it" '--nproc=8 --mesh=' "$plan" llama --cluster=cluster.txt --samples-per-step=32
+expect "the stages of a rank" ' --pipeline-schedule=interleaved --pipeline-chunks=4$' "$plan" llama --cluster=cluster.txt \
+  --n-layers=8 --mesh=pp=2,dp_replicate=4 --gradient-accumulation-steps=4 --pipeline-schedule=interleaved --pipeline-chunks=4 --explain
 expect "a mesh" '^  tp +all_reduce ' "$plan" llama --cluster=cluster.txt --mesh=dp_shard=2,tp=4 --explain
 expect "terms" '^  a step .* 100.0 %$' "$plan" gpt --cluster=cluster.txt --mesh=pp=2,dp_replicate=4 --strategy=ddp \
   --gradient-accumulation-steps=4 --explain
@@ -85,6 +89,7 @@ refuse 'plan: --top=0: must be at least 1' "$plan" llama --cluster=cluster.txt -
 refuse 'plan: --mesh=tp=3,dp_shard=-1: .*' "$plan" llama --cluster=cluster.txt --mesh=tp=3,dp_shard=-1 --nproc=8
 refuse 'plan: --mesh=dp_shard=16: 16 ranks, but the cluster has 8; .*' "$plan" llama --cluster=cluster.txt --mesh=dp_shard=16
 refuse 'plan: --nproc=16: the cluster has 8 ranks; expected at most as many' "$plan" llama --cluster=cluster.txt --nproc=16
+refuse "plan: --nproc=4: the cluster's file has no within_node .*" "$plan" llama --cluster=alone.txt --nproc=4
 refuse 'plan: the cluster.s file has no compute \{ type: "bfloat16" ... \}' "$plan" llama --cluster=cluster.txt --dtype=bfloat16
 refuse 'plan: tp=8: .*attention\.w[kq] has [0-9]+ heads; expected a multiple' \
   "$plan" llama --cluster=cluster.txt --mesh=tp=8 --n-heads=4 --n-kv-heads=4 --strategy=fsdp

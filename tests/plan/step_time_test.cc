@@ -59,6 +59,9 @@ TEST(StepTime, OfMessages) {
   // Ranks along cp are ranks of dp_replicate too: eight, in one ring.
   EXPECT_NEAR(Seconds({.dp_replicate = 2, .cp = 4}, Axis::kReplicate, Operation::kAllReduce),
               6e-5 + 7000 / 4e9, kEps);
+  // Both ends of a pipeline: of all ranks of one node, and of two nodes.
+  EXPECT_NEAR(Seconds({.pp = 4}, Axis::kEnds, Operation::kAllReduce), 2e-6 + 4000 / 1e10, kEps);
+  EXPECT_NEAR(Seconds({.pp = 8}, Axis::kEnds, Operation::kAllReduce), 2e-5 + 4000 / 1e9, kEps);
 }
 
 const llama::LlamaOptions kLlama = {.vocab_size = 1000,
@@ -185,6 +188,18 @@ TEST(MeshSearch, ManyMicroBatchesAreToldByFew) {
     ++compared;
   }
   EXPECT_GT(compared, 10);
+}
+
+// 18 micro-batches of 4 stages have no interleaved schedule, although the short steps that would tell them have one.
+TEST(MeshSearch, LeavesOutStepsWithoutASchedule) {
+  const parallel::PlannedModel model = Planned(kLlama, 64, at::kFloat);
+  const PlannedRun base = {.schedule = parallel::ScheduleKind::kInterleaved};
+  const auto ranked = Search(model, base, {.samples = 36}, TwoNodes());
+  ASSERT_TRUE(ranked.ok());
+  for (const parallel::Estimate& e : *ranked) {
+    EXPECT_TRUE(EstimateOf(model, e.run, TwoNodes()).ok())
+        << ToText(e.run.mesh) << " " << e.run.micro_batches;
+  }
 }
 
 }  // namespace

@@ -122,7 +122,11 @@ std::string FlagsText(const parallel::PlannedRun& run) {
   if (run.mesh.cp > 1 && run.context == context_parallel::ContextKind::kUlysses) {
     absl::StrAppend(&text, " --context-attention=ulysses");
   }
-  if (run.mesh.pp > 1) absl::StrAppend(&text, " --pipeline-schedule=", Name(run.schedule));
+  // On one rank of pp, too, a backward in two parts takes other memory.
+  if (run.mesh.pp > 1 || run.schedule != parallel::ScheduleKind::k1F1B) {
+    absl::StrAppend(&text, " --pipeline-schedule=", Name(run.schedule));
+  }
+  if (run.chunks > 0) absl::StrAppend(&text, " --pipeline-chunks=", run.chunks);
   if (run.compute_type != at::kFloat)
     absl::StrAppend(&text, " --dtype=", parallel::TypeName(run.compute_type));
   return text;

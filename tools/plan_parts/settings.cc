@@ -208,6 +208,11 @@ absl::StatusOr<parallel::Cluster> ClusterOf(const PlanSettings& settings) {
     return absl::InvalidArgumentError(absl::StrCat("--nproc=", ranks, ": the cluster has ", cluster.ranks(),
                                                    " ranks; expected at most as many"));
   }
+  // A file of one rank may have no link: times would be infinite.
+  if (cluster.within_node.bytes_per_second == 0 && !settings.trainer->dry_run) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--nproc=", ranks, ": the cluster's file has no within_node { ... }, a link between them"));
+  }
   cluster.ranks_per_node = ranks;
   return cluster;
 }
