@@ -83,6 +83,18 @@ TEST(EstimateStepErrors, AgreesWithTheTrueErrorToTheOrder) {
   }
 }
 
+// After a solve that stops early, with residuals.
+TEST(EstimateStepErrors, AreTheSameWhenAskedForAgain) {
+  LayerProblem problem({.width = 0.5});
+  Solver solver(problem, {0, 2, 64}, {.max_levels = 3, .cfactors = {4}, .max_iterations = 1},
+                comm::testing::World());
+  solver.Solve();
+  const std::vector<double> first = solver.EstimateStepErrors(1);
+  const std::vector<double> again = solver.EstimateStepErrors(1);
+  ASSERT_EQ(first.size(), again.size());
+  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_NEAR(again[i], first[i], 1e-12) << i;
+}
+
 const Options kOptions = {
     .max_levels = 6, .cfactors = {2}, .fmg = true, .max_iterations = 20, .tolerance = 1e-10};
 

@@ -26,10 +26,12 @@ void Hierarchy::Residual() {
   });
 }
 
-// For the current states, the right-hand sides of the equations are R r + V - Phi_c(V) = Phi - Phi_c.
+// For the current states, the right-hand sides of the equations are R r + V - Phi_c(V) = Phi - Phi_c. No cycle solves
+// them: the restricted states do not satisfy them.
 void Hierarchy::CoarseErrors() {
   Restrict(0, /*norms=*/false);
-  const Level& coarse = at(1);
+  Level& coarse = at(1);
+  coarse.unchanged_above = false;
   for (std::int64_t k = coarse.grid.first + 1; k <= coarse.grid.last && !coarse.grid.empty(); ++k) {
     problem_.PutNorm(k - 1, *coarse.g[coarse.grid.local(k)]);
   }

@@ -71,7 +71,8 @@ std::string ConfigText(const VitOptions& options, const std::vector<std::string>
                                          {"attention_probs_dropout_prob", options.dropout},
                                          {"id2label", names},
                                          {"label2id", numbers}};
-  return config.dump(2) + "\n";
+  // Names of classes are those of folders, which may not be UTF-8.
+  return config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace plait::vit

@@ -146,5 +146,11 @@ TEST(ConfigText, NamesClasses) {
   EXPECT_THAT(ConfigText(Small(true), {"cat", "dog"}), HasSubstr("\"1\": \"dog\",\n    \"2\": \"LABEL_2\""));
 }
 
+// As the names of folders may be.
+TEST(ConfigText, TakesNamesThatAreNotUtf8) {
+  EXPECT_THAT(ConfigText(Small(true), {"caf\xe9", "dog"}),
+              HasSubstr("\"0\": \"caf\uFFFD\",\n    \"1\": \"dog\""));
+}
+
 }  // namespace
 }  // namespace plait::vit

@@ -145,7 +145,10 @@ absl::StatusOr<Corpus> RandomCorpus(std::uint64_t seed, std::int64_t vocabulary_
 absl::StatusOr<Corpus> OpenCorpus(const TextSettings& settings, const comm::Communicator& world,
                                   const std::function<void(const std::string& line)>& say) {
   absl::StatusOr<Corpus> corpus;
-  if (data::IsTokenCorpus(base::FromUser(settings.data))) {
+  // Where one rank sees token files, all open them: ranks whose hosts lack them say so.
+  std::int64_t has_files[] = {data::IsTokenCorpus(base::FromUser(settings.data)) ? 1 : 0};
+  world.AllReduce(comm::BufferOf(absl::MakeSpan(has_files)), comm::ReduceOp::kMax);
+  if (has_files[0] != 0) {
     corpus = MapFiles(settings);
   } else {
     PLAIT_ASSIGN_OR_RETURN(const std::string path, Prepare(settings, world, say));
