@@ -10,7 +10,6 @@
 #include "data/cache_folder.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/checked_array.h"
-#include "data/text/byte_pair_tokenizer.h"
 #include "data/text/character_tokenizer.h"
 #include "data/text/sentence_piece_tokenizer.h"
 #include "data/text/text_files.h"
@@ -20,23 +19,6 @@ namespace plait::data {
 namespace {
 
 constexpr char kCharacters[] = "characters";
-constexpr char kGpt2[] = "gpt2";
-constexpr char kSentencePiece[] = "sentencepiece";
-
-// Null for "characters", whose vocabulary is the text's.
-absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerFor(const TextOptions& options) {
-  if (options.tokenizer == kCharacters) return nullptr;
-  if (options.tokenizer == kGpt2) {
-    PLAIT_ASSIGN_OR_RETURN(BytePairTokenizer pairs, BytePairTokenizer::Load(options.bpe_folder));
-    return std::make_unique<BytePairTokenizer>(std::move(pairs));
-  }
-  if (options.tokenizer == kSentencePiece) {
-    PLAIT_ASSIGN_OR_RETURN(SentencePieceTokenizer pieces, SentencePieceTokenizer::Load(options.bpe_folder));
-    return std::make_unique<SentencePieceTokenizer>(std::move(pieces));
-  }
-  return absl::InvalidArgumentError(absl::StrCat("tokenizer \"", options.tokenizer, "\" is unknown: take ",
-                                                 kCharacters, ", ", kGpt2, " or ", kSentencePiece));
-}
 
 // Whether the prepared file can be used as it is; adds a note if it is damaged.
 bool IsUsable(const std::string& path, const std::string& key, std::vector<std::string>& notes) {
@@ -50,7 +32,10 @@ bool IsUsable(const std::string& path, const std::string& key, std::vector<std::
 }  // namespace
 
 absl::StatusOr<PreparedTextFile> PrepareText(const TextOptions& options) {
-  PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, TokenizerFor(options));
+  std::unique_ptr<Tokenizer> tokenizer;  // null for characters, whose vocabulary is the text's
+  if (options.tokenizer != kCharacters) {
+    PLAIT_ASSIGN_OR_RETURN(tokenizer, LoadTokenizer(options.bpe_folder, options.tokenizer));
+  }
   PLAIT_ASSIGN_OR_RETURN(const TextInput input, ReadText(options.text));
   PLAIT_ASSIGN_OR_RETURN(const std::string cache, MadeCacheFolder(options.cache_dir));
   const std::string key = PreparedTextKey(input.text, tokenizer ? tokenizer->digest() : 0);
@@ -72,7 +57,9 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const PreparedText& tex
                            CharacterTokenizer::FromCodePoints(text.code_points));
     return std::make_unique<CharacterTokenizer>(std::move(tokenizer));
   }
-  PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer(bpe_folder));
+  const bool pieces = text.tokenizer == kSentencePieceName;
+  PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer,
+                         LoadTokenizer(bpe_folder, pieces ? kSentencePiece : kGpt2));
   if (tokenizer->digest() == text.tokenizer_digest) return tokenizer;
   return absl::FailedPreconditionError(absl::StrCat(
       bpe_folder, ": ", tokenizer->vocabulary_size(), " tokens, another vocabulary than the ",

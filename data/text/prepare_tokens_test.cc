@@ -175,6 +175,11 @@ TEST_F(PrepareTokensTest, SentencePieces) {
     EXPECT_EQ(*(*tokenizer)->Decode(ids), text);
   }
   EXPECT_FALSE(std::filesystem::exists(In("out/vocab.json")));
+  // Beside byte pairs, each kind is what it is asked for.
+  std::filesystem::copy_file(In("bpe/vocab.json"), In("pieces/vocab.json"));
+  std::filesystem::copy_file(In("bpe/merges.txt"), In("pieces/merges.txt"));
+  for (const char* kind : {kGpt2, kSentencePiece}) EXPECT_EQ(KindOf(**LoadTokenizer(In("pieces"), kind)), kind);
+  EXPECT_EQ(KindOf(**LoadTokenizer(In("pieces"))), kSentencePiece);
   // Back again.
   options.bpe_folder = In("bpe");
   ASSERT_TRUE(PrepareTokens(options).ok());

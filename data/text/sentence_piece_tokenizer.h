@@ -24,6 +24,7 @@ namespace plait::data {
 
 // The file's name in a folder of Hugging Face.
 inline constexpr char kSentencePieceFile[] = "tokenizer.model";
+inline constexpr char kSentencePieceName[] = "SentencePiece";
 
 class SentencePieceTokenizer final : public Tokenizer {
  public:
@@ -35,7 +36,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   static absl::StatusOr<SentencePieceTokenizer> Parse(const std::string& bytes,
                                                       const std::string& name = kSentencePieceFile);
 
-  std::string name() const override { return "SentencePiece"; }
+  std::string name() const override { return kSentencePieceName; }
   std::int32_t vocabulary_size() const override { return bytes_of_.size(); }
   std::uint32_t digest() const override { return digest_; }
   std::optional<std::int32_t> begin_of_text() const override { return begin_; }

@@ -25,19 +25,28 @@ bool HasTokenizer(const std::string& folder) {
   return Has(folder, kSentencePieceFile) || Has(folder, kVocabulary) || Has(folder, kOpenAiVocabulary);
 }
 
-absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& folder) {
-  if (!HasTokenizer(folder)) {
-    return absl::NotFoundError(absl::StrCat(
-        folder.empty() ? "no folder" : folder,
-        ": no tokenizer; expected tokenizer.model (SentencePiece, as Llama's), or vocab.json with "
-        "merges.txt (GPT-2's)"));
+absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& folder, absl::string_view kind) {
+  if (kind.empty() && !HasTokenizer(folder)) {
+    return absl::NotFoundError(
+        absl::StrCat(folder.empty() ? "no folder" : folder,
+                     ": no tokenizer; expected tokenizer.model (SentencePiece, as Llama's), or vocab.json with "
+                     "merges.txt (GPT-2's)"));
   }
-  if (Has(folder, kSentencePieceFile)) {
+  if (kind.empty()) kind = Has(folder, kSentencePieceFile) ? kSentencePiece : kGpt2;
+  if (kind == kSentencePiece) {
     PLAIT_ASSIGN_OR_RETURN(SentencePieceTokenizer pieces, SentencePieceTokenizer::Load(folder));
     return std::make_unique<SentencePieceTokenizer>(std::move(pieces));
   }
-  PLAIT_ASSIGN_OR_RETURN(BytePairTokenizer pairs, BytePairTokenizer::Load(folder));
-  return std::make_unique<BytePairTokenizer>(std::move(pairs));
+  if (kind == kGpt2) {
+    PLAIT_ASSIGN_OR_RETURN(BytePairTokenizer pairs, BytePairTokenizer::Load(folder));
+    return std::make_unique<BytePairTokenizer>(std::move(pairs));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("tokenizer \"", kind, "\" is unknown: take characters, ", kGpt2, " or ", kSentencePiece));
+}
+
+std::string KindOf(const Tokenizer& tokenizer) {
+  return dynamic_cast<const SentencePieceTokenizer*>(&tokenizer) != nullptr ? kSentencePiece : kGpt2;
 }
 
 std::vector<TokenizerFile> TokenizerFiles(const std::string& folder) {

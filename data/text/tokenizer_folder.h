@@ -5,7 +5,7 @@
 //   tokenizer.model              SentencePiece (sentence_piece_tokenizer.h)
 //   vocab.json with merges.txt   GPT-2's byte pairs (byte_pair_tokenizer.h), also under OpenAI's names encoder.json, vocab.bpe
 //
-// If a folder has both, tokenizer.model counts. Local.
+// If a folder has both and no kind is given, tokenizer.model counts. Local.
 #ifndef PLAIT_DATA_TEXT_TOKENIZER_FOLDER_H_
 #define PLAIT_DATA_TEXT_TOKENIZER_FOLDER_H_
 
@@ -14,14 +14,22 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "data/text/tokenizer.h"
 
 namespace plait::data {
 
+// Kinds.
+inline constexpr char kGpt2[] = "gpt2", kSentencePiece[] = "sentencepiece";
+
 bool HasTokenizer(const std::string& folder);
 
-// NotFound if the folder has neither; errors of SentencePieceTokenizer::Load and BytePairTokenizer::Load.
-absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& folder);
+// `kind`: empty for what the folder has. NotFound if it is not there, or nothing is; errors of
+// SentencePieceTokenizer::Load and BytePairTokenizer::Load; InvalidArgument for an unknown kind.
+absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& folder,
+                                                         absl::string_view kind = "");
+// That of a loaded tokenizer.
+std::string KindOf(const Tokenizer& tokenizer);
 
 // A file of a tokenizer: its path, and its name in Hugging Face's layout.
 struct TokenizerFile {

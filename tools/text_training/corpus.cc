@@ -15,7 +15,6 @@
 #include "comm/gathered_text.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/text/prepare.h"
-#include "data/text/sentence_piece_tokenizer.h"
 #include "data/text/tokenizer_folder.h"
 
 namespace plait::text_training {
@@ -162,8 +161,7 @@ absl::StatusOr<Corpus> OpenCorpus(const TextSettings& settings, const comm::Comm
 std::string Corpus::TokenizerName() const {
   if (tokenizer == nullptr) return kRandomTokens;
   if (!text.code_points.empty()) return "characters";
-  const bool pieces = dynamic_cast<const data::SentencePieceTokenizer*>(tokenizer.get()) != nullptr;
-  return pieces ? "sentencepiece" : "gpt2";
+  return data::KindOf(*tokenizer);
 }
 
 std::string CorpusLines(const Corpus& corpus) {

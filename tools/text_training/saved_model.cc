@@ -167,7 +167,7 @@ absl::StatusOr<std::unique_ptr<data::Tokenizer>> TokenizerOf(const SavedModel& m
                            data::CharacterTokenizer::FromCodePoints(model.code_points));
     tokenizer = std::make_unique<data::CharacterTokenizer>(std::move(characters));
   } else {
-    PLAIT_ASSIGN_OR_RETURN(tokenizer, data::LoadTokenizer(bpe_folder));
+    PLAIT_ASSIGN_OR_RETURN(tokenizer, data::LoadTokenizer(bpe_folder, model.tokenizer));
   }
   if (tokenizer->digest() == model.tokenizer_digest) return tokenizer;
   return absl::FailedPreconditionError(
