@@ -3,6 +3,7 @@
 #include "parallel/sharding/data_parallel.h"
 
 #include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -390,6 +391,17 @@ TEST(DataParallelTest, HalfPrecisionParametersHaveFloat32Masters) {
     EXPECT_GT(moved, 0.5e-5);
     EXPECT_LT(moved, 2e-5);
   }
+}
+
+// LibTorch's norm of so many float32 on a CPU is off by 1e-3.
+TEST(DataParallelTest, NormOfManyElementsIsAccurate) {
+  constexpr std::int64_t kElements = std::int64_t{1} << 22;
+  const std::vector<models::ParameterUnit> units = {
+      models::MakeUnit("root", {{"w", at::zeros({kElements}, at::kFloat).requires_grad_(true)}})};
+  const auto dp = *DataParallel::Create(MeshOf({Strategy::kZero1, 1, World().size()}), units,
+                                        {.strategy = Strategy::kZero1});
+  dp->Backward(dp->Forward([&] { return (units[0].parameters[0].tensor * 0.001).sum(); }));
+  EXPECT_NEAR(dp->GradientNorm() / (0.001 * 2048 * World().size()), 1, 1e-6);
 }
 
 TEST(DataParallelTest, StatesOfRankZeroAreEverybodys) {

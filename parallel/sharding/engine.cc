@@ -48,6 +48,19 @@ bool IsRoot(const ParameterUnit& unit) { return unit.block == ParameterUnit::kRo
 
 bool IsTrained(const ParameterSpec& parameter) { return parameter.role == ParameterRole::kTrained; }
 
+// Adds the sum of squares. On the CPU LibTorch's norm of float32 is inaccurate, 2 % off for 10^8 elements: there, in
+// double, part by part, so that the copies are small.
+void AddSquares(const at::Tensor& values, const at::Tensor& squares) {
+  const auto add = [&squares](const at::Tensor& norm) { squares.add_(norm * norm); };
+  const std::int64_t count = values.numel();
+  if (count > 0 && !values.is_cpu()) return add(at::linalg_vector_norm(values, 2).to(at::kDouble));
+  constexpr std::int64_t kPart = std::int64_t{1} << 16;
+  for (std::int64_t begin = 0; begin < count; begin += kPart) {
+    const at::Tensor part = values.narrow(0, begin, std::min(kPart, count - begin));
+    add(at::linalg_vector_norm(part, 2, at::OptionalIntArrayRef(), /*keepdim=*/false, at::kDouble));
+  }
+}
+
 }  // namespace
 
 DataParallel::Engine::Engine(const comm::DeviceMesh& m, std::vector<ParameterUnit> u,
@@ -389,20 +402,15 @@ double DataParallel::Engine::GradientNorm() const {
   const at::NoGradGuard no_grad;
   if (options.reproducible) return ReproducibleNorm(shards, mesh.world());
   at::Tensor squares = at::zeros({1}, master_options_.dtype(at::kDouble));
-  const auto add = [&squares](const at::Tensor& gradient) {
-    if (gradient.numel() == 0) return;
-    const at::Tensor norm = at::linalg_vector_norm(gradient, 2).to(at::kDouble);
-    squares.add_(norm * norm);
-  };
   for (const Shard& shard : shards) {
     const bool all = std::find(shard.primary.begin(), shard.primary.end(), false) == shard.primary.end();
     if (all) {
-      add(shard.gradient);
+      AddSquares(shard.gradient, squares);
       continue;
     }
     for (const FlatSlice& slice : shard.layout->Slices(shard.rank)) {
       if (!shard.primary[slice.parameter]) continue;
-      add(shard.gradient.narrow(0, slice.shard_offset, slice.end - slice.begin));
+      AddSquares(shard.gradient.narrow(0, slice.shard_offset, slice.end - slice.begin), squares);
     }
   }
   const at::Tensor of_ranks = mesh.world().size() > 1 ? comm::AllGather(mesh.world(), squares) : squares;

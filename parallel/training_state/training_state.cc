@@ -39,8 +39,17 @@ at::Tensor ValuesOf(const GroupShard& own, const FlatSlice& slice) {
   return own.values.narrow(0, slice.shard_offset, slice.end - slice.begin);
 }
 
+// Slices, and parameters without elements, which have none: a piece declares them.
+std::vector<FlatSlice> SlicesToSave(const Shard& shard) {
+  std::vector<FlatSlice> slices = shard.layout->Slices(shard.rank);
+  for (std::size_t i = 0; i < shard.parameters.size(); ++i) {
+    if (shard.layout->parameters()[i].count == 0) slices.push_back({.parameter = i});
+  }
+  return slices;
+}
+
 void AddPieces(const GroupShard& own, std::vector<TensorPiece>& pieces) {
-  for (const FlatSlice& s : own.shard.layout->Slices(own.shard.rank)) {
+  for (const FlatSlice& s : SlicesToSave(own.shard)) {
     if (!own.shard.primary[s.parameter]) continue;
     const models::ParameterSpec& p = *own.shard.parameters[s.parameter];
     for (TensorPiece& piece :

@@ -175,6 +175,29 @@ TEST(TrainingStateTest, MastersInAFileAreSavedAndLoadedToo) {
   }
 }
 
+// Declared by a piece without elements; a checkpoint without it would not be of this model.
+TEST(TrainingStateTest, ParametersWithoutElementsAreSavedToo) {
+  for (const Mesh& mesh : Meshes()) {
+    const std::string root = FreshFolder("no_elements");
+    TestingModel model(at::kDouble);
+    model.units.push_back(
+        models::MakeUnit("empty", {{"empty", at::empty({0, 3}, at::kDouble).requires_grad_(true)}}));
+    const auto device_mesh =
+        comm::DeviceMesh::Create(World(), {{"dp_replicate", mesh.replicas}, {"dp_shard", mesh.shards}});
+    const auto dp = *DataParallel::Create(*device_mesh, model.units, {.strategy = mesh.strategy});
+    ShardedOptimizer optimizer(*dp, {});
+    const auto pieces = PiecesOf(*dp, &optimizer);
+    const auto saved = SaveCheckpoint(World(), root, 1, *pieces, {.integers = {{"optimizer.step", 0}}});
+    ASSERT_TRUE(saved.ok()) << saved.status();
+    absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(saved->folder);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    const absl::Status restored = Restore(*checkpoint, *dp, &optimizer);
+    EXPECT_TRUE(restored.ok()) << restored;
+    dp->WaitForParameters();
+    World().Barrier();
+  }
+}
+
 TEST(TrainingStateTest, AnotherArchitectureIsToldOnAllRanks) {
   const std::string root = FreshFolder("other");
   Program program(Meshes().back());

@@ -51,4 +51,19 @@ absl::Status AgreeOnSettings(const comm::Communicator& world, const NamedValues&
   return FirstDifference(comm::GatherText(world, lines));
 }
 
+absl::Status AgreeOnFacts(const comm::Communicator& world, const NamedValues& mine) {
+  const std::vector<std::string> texts = comm::GatherText(world, Lines(mine));
+  const std::vector<std::string> first = absl::StrSplit(texts[0], '\n');
+  for (std::size_t rank = 1; rank < texts.size(); ++rank) {
+    const std::vector<std::string> other = absl::StrSplit(texts[rank], '\n');
+    for (std::size_t line = 0; line < std::min(first.size(), other.size()); ++line) {
+      if (other[line] == first[line]) continue;
+      return absl::InvalidArgumentError(absl::StrCat("ranks have different data: ", first[line],
+                                                     " on rank 0 and ", other[line], " on rank ", rank,
+                                                     "; give all ranks the same files"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace plait::training

@@ -12,6 +12,9 @@ namespace plait::training {
 // ranks, which names the first flag that differs, two ranks and their values.
 absl::Status AgreeOnSettings(const comm::Communicator& world, const NamedValues& mine);
 
+// Collective. INVALID_ARGUMENT, the same on all ranks, if ranks have different facts of data and model (trainer.h).
+absl::Status AgreeOnFacts(const comm::Communicator& world, const NamedValues& mine);
+
 }  // namespace plait::training
 
 #endif  // PLAIT_TOOLS_TRAINING_AGREEMENT_H_

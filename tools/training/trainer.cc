@@ -17,6 +17,7 @@
 #include "comm/flight_recorder.h"
 #include "comm/gathered_text.h"
 #include "tools/revision/revision.h"
+#include "tools/training/agreement.h"
 #include "tools/training/resume.h"
 #include "tools/training/step_trace.h"
 
@@ -89,6 +90,7 @@ absl::Status Trainer::Prepare() {
         "--eval-only: there is no checkpoint; expected --resume=DIR with one, or, of programs that have it, "
         "--init-from=DIR");
   }
+  PLAIT_RETURN_IF_ERROR(AgreeOnFacts(run_.world, Facts()));
   expert_load_ = ExpertLoad(*trained_.model);
   if (!run_.device.is_cpu()) {
     run_.log.Info("Times of a step's parts are those of enqueuing kernels.");
