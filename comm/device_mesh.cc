@@ -91,8 +91,8 @@ absl::StatusOr<DeviceMesh> DeviceMesh::Fold(const std::vector<std::string>& from
   int ranks = 1;
   for (const std::string& name : from) {
     sources.push_back(IndexOf(name));
-    const bool known = sources.back() >= 0 && !follows_[sources.back()] &&
-                       std::count(from.begin(), from.end(), name) == 1;
+    const bool known =
+        sources.back() >= 0 && !follows_[sources.back()] && std::count(from.begin(), from.end(), name) == 1;
     if (!known) return absl::InvalidArgumentError("mesh " + Shape(axes_) + ": cannot fold axis " + name);
     ranks *= axes_[sources.back()].size;
   }

@@ -24,8 +24,7 @@ const CallFingerprint* ExchangeWithNeighbors(const MpiGroup& group, const CallFi
   CheckMpi(MPI_Irecv(theirs, kLongest, MPI_BYTE, (rank + size - 1) % size, check_tag, group.comm,
                      work.AddRequest()),
            "MPI_Irecv");
-  CheckMpi(MPI_Isend(mine, length, MPI_BYTE, (rank + 1) % size, check_tag, group.comm,
-                     work.AddLateRequest()),
+  CheckMpi(MPI_Isend(mine, length, MPI_BYTE, (rank + 1) % size, check_tag, group.comm, work.AddLateRequest()),
            "MPI_Isend");
   return theirs;
 }

@@ -76,11 +76,10 @@ std::shared_ptr<const Shared> FindShared(const MpiOptions& options) {
   MPI_Comm node = MPI_COMM_NULL;
   CheckMpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
            "MPI_Comm_split_type");
-  auto shared =
-      std::make_shared<Shared>(Shared{.options = AgreedOptions(options),
-                                      .nodes = FindNodes(node),
-                                      .progress = std::make_shared<Progress>(Oversubscribed(node)),
-                                      .tags = FindTags()});
+  auto shared = std::make_shared<Shared>(Shared{.options = AgreedOptions(options),
+                                                .nodes = FindNodes(node),
+                                                .progress = std::make_shared<Progress>(Oversubscribed(node)),
+                                                .tags = FindTags()});
   CheckMpi(MPI_Comm_free(&node), "MPI_Comm_free");
   return shared;
 }
@@ -163,8 +162,9 @@ class MpiBackend : public Backend {
   }
 
   MpiGroup group() const {
-    return {comm_,        rank_,         size_, options_.max_elements_per_message, options_.ring_bytes,
-            collectives_, open_receives_, shared_->tags};
+    return {
+        comm_,        rank_,          size_,        options_.max_elements_per_message, options_.ring_bytes,
+        collectives_, open_receives_, shared_->tags};
   }
 
   bool OnOneNode() const {

@@ -178,7 +178,8 @@ TEST_F(PrepareTokensTest, SentencePieces) {
   // Beside byte pairs, each kind is what it is asked for.
   std::filesystem::copy_file(In("bpe/vocab.json"), In("pieces/vocab.json"));
   std::filesystem::copy_file(In("bpe/merges.txt"), In("pieces/merges.txt"));
-  for (const char* kind : {kGpt2, kSentencePiece}) EXPECT_EQ(KindOf(**LoadTokenizer(In("pieces"), kind)), kind);
+  for (const char* kind : {kGpt2, kSentencePiece})
+    EXPECT_EQ(KindOf(**LoadTokenizer(In("pieces"), kind)), kind);
   EXPECT_EQ(KindOf(**LoadTokenizer(In("pieces"))), kSentencePiece);
   // Back again.
   options.bpe_folder = In("bpe");

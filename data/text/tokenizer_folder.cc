@@ -27,10 +27,10 @@ bool HasTokenizer(const std::string& folder) {
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& folder, absl::string_view kind) {
   if (kind.empty() && !HasTokenizer(folder)) {
-    return absl::NotFoundError(
-        absl::StrCat(folder.empty() ? "no folder" : folder,
-                     ": no tokenizer; expected tokenizer.model (SentencePiece, as Llama's), or vocab.json with "
-                     "merges.txt (GPT-2's)"));
+    return absl::NotFoundError(absl::StrCat(
+        folder.empty() ? "no folder" : folder,
+        ": no tokenizer; expected tokenizer.model (SentencePiece, as Llama's), or vocab.json with "
+        "merges.txt (GPT-2's)"));
   }
   if (kind.empty()) kind = Has(folder, kSentencePieceFile) ? kSentencePiece : kGpt2;
   if (kind == kSentencePiece) {

@@ -32,9 +32,10 @@ TEST(ReportOfRanks, RanksThatFailAfterTheirReportAreAnError) {
       ReportOfRanks({"mpirun", "doctor"}, 10, Launcher(139, ToJson({{Severity::kOk, "memory", "much", ""}})));
   ASSERT_TRUE(findings.ok());
   ASSERT_EQ(findings->size(), 2u);
-  EXPECT_EQ(Line((*findings)[1]),
-            "ERROR    end: the ranks gave this report and then failed, with exit code 139; see the launcher's own "
-            "message above");
+  EXPECT_EQ(
+      Line((*findings)[1]),
+      "ERROR    end: the ranks gave this report and then failed, with exit code 139; see the launcher's own "
+      "message above");
 }
 
 TEST(ReportOfRanks, ALauncherThatFailsIsNamed) {

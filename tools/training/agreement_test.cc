@@ -33,8 +33,8 @@ TEST(AgreeOnFacts, ADifferenceIsNamedOnAllRanks) {
   EXPECT_TRUE(AgreeOnFacts(World(), {{"classes", "2"}}).ok());
   if (World().size() == 1) return;
   const int last = World().size() - 1;
-  const absl::Status status = AgreeOnFacts(
-      World(), {{"classes", "2"}, {"training_samples", World().rank() == last ? "8" : "9"}});
+  const absl::Status status =
+      AgreeOnFacts(World(), {{"classes", "2"}, {"training_samples", World().rank() == last ? "8" : "9"}});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
             absl::StrCat("ranks have different data: training_samples=9 on rank 0 and training_samples=8 on "

@@ -80,7 +80,8 @@ class Supervisor {
     output_.Flush();
     Report();
     if (!output_.problem().empty()) {
-      base::WriteError(absl::StrCat(options_.name, ": standard output cannot be written: ", output_.problem()));
+      base::WriteError(
+          absl::StrCat(options_.name, ": standard output cannot be written: ", output_.problem()));
     }
     return ExitCode();
   }
