@@ -20,9 +20,16 @@
 namespace plait::text_training {
 namespace {
 
+absl::Status CheckTokenizer(const TextSettings& settings) {
+  if (settings.tokenizer == "characters" || !settings.bpe_folder.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--tokenizer=", settings.tokenizer, ": expected --bpe-folder=DIR with its files"));
+}
+
 // Path of the prepared file, on all ranks.
 absl::StatusOr<std::string> Prepare(const TextSettings& settings, const comm::Communicator& world,
                                     const std::function<void(const std::string& line)>& say) {
+  PLAIT_RETURN_IF_ERROR(CheckTokenizer(settings));
   absl::StatusOr<data::PreparedTextFile> file = data::PreparedTextFile();
   if (world.rank() == 0) {
     file = data::PrepareText({.text = base::FromUser(settings.data),

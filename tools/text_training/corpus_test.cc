@@ -1,4 +1,4 @@
-// Statistics of a known text.
+// Statistics of a known text, and corpora that cannot be opened.
 #include "tools/text_training/corpus.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "comm/testing/world.h"
 
 namespace plait::text_training {
 namespace {
@@ -20,7 +24,8 @@ struct TestSettings final : TextSettings {
 };
 
 absl::StatusOr<Corpus> Open(const std::string& text, std::vector<std::string>* notes) {
-  const std::string folder = std::string(std::getenv("TEST_TMPDIR")) + "/corpus";
+  const std::string folder =
+      std::string(std::getenv("TEST_TMPDIR")) + "/corpus" + std::to_string(comm::testing::World().rank());
   std::filesystem::create_directories(folder);
   setenv("XDG_CACHE_HOME", folder.c_str(), 1);
   TestSettings settings;
@@ -44,6 +49,13 @@ TEST(CorpusTest, NanoGptsLines) {
             "train has 2,162 tokens\n"  // nine tenths, rounded down
             "val has 241 tokens");
   EXPECT_FALSE(notes.empty());
+}
+
+TEST(CorpusTest, ATokenizerWithFilesNeedsTheirFolder) {
+  TestSettings settings;
+  settings.tokenizer = "sentencepiece";
+  EXPECT_EQ(OpenCorpus(settings, comm::testing::World(), [](const std::string&) {}).status().message(),
+            "--tokenizer=sentencepiece: expected --bpe-folder=DIR with its files");
 }
 
 TEST(CorpusTest, TooShort) {
@@ -70,6 +82,21 @@ TEST(CorpusTest, RandomTokensAreThoseOfTheSeed) {
   EXPECT_NEAR(chi_square, 499, 6 * std::sqrt(2 * 499.0));
   EXPECT_EQ(RandomCorpus(3, 65537).status().message(),
             "--data=random: a vocabulary of 65537; expected 1 to 65536 tokens");
+}
+
+// As on hosts with file systems of their own.
+TEST(CorpusTest, NamesTokenFilesThatOneRankLacks) {
+  const comm::Communicator world = comm::testing::World();
+  TestSettings settings;
+  settings.data = absl::StrCat(std::getenv("TEST_TMPDIR"), "/tokens-", world.rank());
+  settings.vocab_size = 7;
+  std::filesystem::create_directories(settings.data);
+  for (const char* name : {"/train.bin", "/val.bin"}) {
+    if (world.rank() == 0) std::ofstream(settings.data + name) << std::string(200, '\0');
+  }
+  const absl::StatusOr<Corpus> corpus = OpenCorpus(settings, world, [](const std::string&) {});
+  EXPECT_EQ(corpus.status().code(), absl::StatusCode::kNotFound) << corpus.status();
+  EXPECT_NE(corpus.status().message().find("tokens-1/train.bin"), std::string::npos) << corpus.status();
 }
 
 }  // namespace

@@ -18,25 +18,16 @@
 #include "tools/training/sharded_model.h"
 #include "tools/training/solver_control.h"
 #include "tools/training/step_work.h"
+#include "tools/training/testing/layer_parallel_settings.h"
 
 namespace plait::training {
 namespace {
 
 constexpr std::int64_t kBlocks = 16, kTokens = 11, kSeq = 8;
 
-struct TestSettings final : Settings {
-  void Bind(SettingsTable&) override {}
-  absl::Status Check(const std::vector<comm::MeshAxis>&) const override { return absl::OkStatus(); }
-  std::vector<std::string> mesh_axes() const override { return {"lp"}; }
-  std::string default_axis() const override { return "lp"; }
-};
-
-TestSettings Solving(const std::string& strategy) {
-  TestSettings settings;
+LayerParallelTestSettings Solving(const std::string& strategy) {
+  LayerParallelTestSettings settings;
   settings.strategy = strategy;
-  settings.dtype = "float64";
-  settings.lp.force = true;
-  settings.lp.cfactor = {2};
   return settings;
 }
 
@@ -63,7 +54,8 @@ std::unique_ptr<models::BlockModel> MakeModel(bool llama) {
 
 class Subject {
  public:
-  Subject(bool llama, at::Device device, const TestSettings& settings) : model_(MakeModel(llama)) {
+  Subject(bool llama, at::Device device, const LayerParallelTestSettings& settings)
+      : model_(MakeModel(llama)) {
     const comm::Communicator& world = comm::testing::World();
     mesh_.emplace(*comm::DeviceMesh::Create(world, *settings.Axes(world.size())));
     absl::StatusOr<std::unique_ptr<ShardedModel>> sharded =
@@ -171,7 +163,7 @@ TEST(StepWork, CountsAllStepsBehindTheFirstOnTheHost) {
 // Trials and the times that the choice is made from are the device's: each pass of each trial ends in a wait.
 TEST(AutoSolver, WaitsForTheDevice) {
   device::testing::DeviceTraffic& traffic = device::testing::TrafficOfHostDevice();
-  TestSettings settings = Solving("ddp");
+  LayerParallelTestSettings settings = Solving("ddp");
   settings.lp.chooses = true;
   Subject subject(/*llama=*/false, device::testing::HostDevice(), settings);
   SolverControl control(settings.lp, comm::testing::World(), 1);

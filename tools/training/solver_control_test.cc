@@ -21,6 +21,7 @@
 #include "parallel/checkpoint/save.h"
 #include "tools/training/sharded_model.h"
 #include "tools/training/solver_costs.h"
+#include "tools/training/testing/layer_parallel_settings.h"
 
 namespace plait::training {
 namespace {
@@ -29,20 +30,10 @@ using comm::testing::World;
 
 constexpr std::int64_t kBlocks = 16, kTokens = 11, kSeq = 8;
 
-struct TestSettings final : Settings {
-  void Bind(SettingsTable&) override {}
-  absl::Status Check(const std::vector<comm::MeshAxis>&) const override { return absl::OkStatus(); }
-  std::vector<std::string> mesh_axes() const override { return {"lp"}; }
-  std::string default_axis() const override { return "lp"; }
-};
-
 // Two groups of ranks, each with its own data.
-TestSettings Controlled() {
-  TestSettings settings;
-  settings.dtype = "float64";
+LayerParallelTestSettings Controlled() {
+  LayerParallelTestSettings settings;
   settings.mesh = "dp_replicate=2,lp=" + std::to_string(World().size() / 2);
-  settings.lp.force = true;
-  settings.lp.cfactor = {2};
   settings.lp.iterations = settings.lp.forward_iterations = 2;
   settings.lp.bias_limit = 0.1;
   settings.lp.bias_every = 1;
@@ -65,7 +56,7 @@ parallel::Checkpoint CheckpointWith(const std::map<std::string, std::int64_t>& i
 
 class Subject {
  public:
-  explicit Subject(const TestSettings& settings)
+  explicit Subject(const LayerParallelTestSettings& settings)
       : mesh_(*comm::DeviceMesh::Create(World(), *settings.Axes(World().size()))) {
     gpt::GptOptions gpt;
     gpt.vocab_size = kTokens;
@@ -135,7 +126,7 @@ TEST(BiasControl, TakesASolveThatDivergesForSomeDataAsDivergedForAll) {
 // Exact gradients, which these steps take, leave the solver serial or one iteration further.
 TEST(Evaluation, HasTheIterationsOfTheNextStepBehindAMeasurement) {
   for (const std::string reference : {"serial", "iteration"}) {
-    TestSettings settings = Controlled();
+    LayerParallelTestSettings settings = Controlled();
     settings.lp.bias_reference = reference;
     settings.lp.bias_limit = 1e-9;  // raises them, the adjoint's first
     Subject subject(settings);
@@ -157,7 +148,7 @@ TEST(Evaluation, OfAResumedRunHasTheIterationsThatItRestores) {
 }
 
 TEST(Evaluation, BetweenStepsOfATrialIsNotSerial) {
-  TestSettings settings = Controlled();
+  LayerParallelTestSettings settings = Controlled();
   settings.lp.chooses = true;
   Subject subject(settings);
   subject.Step(0);
@@ -166,7 +157,7 @@ TEST(Evaluation, BetweenStepsOfATrialIsNotSerial) {
 
 // Two steps with too large a bias, then a limit that every bias keeps: fewer iterations, but not those just refused.
 TEST(Resume, DoesNotTryTheIterationsThatWereRefused) {
-  TestSettings strict = Controlled(), lax = Controlled();
+  LayerParallelTestSettings strict = Controlled(), lax = Controlled();
   strict.lp.bias_limit = 1e-9;
   lax.lp.bias_limit = 1;
   Subject first(strict);
@@ -191,7 +182,7 @@ TEST(Resume, DoesNotTryTheIterationsThatWereRefused) {
 
 // Each evaluation takes a second, so that messages take no time.
 TEST(SolverCosts, AreThoseOfTheHostWithTheFewestCoresOnAllRanks) {
-  TestSettings settings = Controlled();
+  LayerParallelTestSettings settings = Controlled();
   settings.mesh = "lp=" + std::to_string(World().size());
   Subject subject(settings);
   subject.Step(0);
