@@ -35,8 +35,8 @@ class DeviceMesh {
 
   // Collective over world(). Replaces the axes `from` by `into`: the ranks along `from`, numbered row-major in the
   // order given, are laid out row-major over `into`, which takes the position of from[0]. One size may be -1. The other
-  // axes and their communicators stay. INVALID_ARGUMENT if `from` is empty, an axis is unknown or listed twice, a
-  // resulting name is not unique, or the products differ.
+  // axes and their communicators stay. INVALID_ARGUMENT if `from` is empty, an axis is unknown, listed twice or itself
+  // derived (WithView, WithSubset), a resulting name is not unique, or the products differ.
   absl::StatusOr<DeviceMesh> Fold(const std::vector<std::string>& from, std::vector<MeshAxis> into) const;
 
   // Collective over world(). As Fold, but keeps the axes `from` and appends `into`: both views of the same ranks in one
@@ -45,8 +45,8 @@ class DeviceMesh {
 
   // Collective over world(). Appends an axis `name` of the ranks whose coordinates on `axis` are `members`, in this
   // order; any other rank is alone on it. For what only some ranks of an axis share, such as a weight tied between the
-  // first and the last pipeline stage. INVALID_ARGUMENT if `axis` is unknown, `name` is not new, or a member is out of
-  // range or listed twice.
+  // first and the last pipeline stage. INVALID_ARGUMENT if `axis` is unknown or itself derived, `name` is not new, or a
+  // member is out of range or listed twice.
   absl::StatusOr<DeviceMesh> WithSubset(absl::string_view axis, const std::vector<int>& members,
                                         const std::string& name) const;
 

@@ -103,8 +103,8 @@ class FlightRecorder {
   };
   mutable std::mutex mutex_;
   std::vector<Entry> ring_;
-  std::map<std::int64_t, Entry>
-      displaced_;  // in flight, though newer calls have taken their places; at most capacity
+  // In flight, though newer calls have taken their places; at most capacity.
+  std::map<std::int64_t, Entry> displaced_;
   std::int64_t entered_ = 0;
   std::int64_t waiting_ = -1;
   double waiting_since_seconds_ = 0;

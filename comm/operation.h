@@ -11,7 +11,8 @@
 namespace plait::comm {
 
 // kAverage divides the sum by the number of ranks; floating-point types only. bf16 and f16 are reduced in float32
-// and rounded once. u8 sums wrap modulo 256. For bool, sum and max are logical or, product and min logical and.
+// and rounded once. u8 sums wrap modulo 256. For bool, sum and max are logical or, product and min logical and. kMin and
+// kMax may return a number where a rank gave NaN.
 enum class ReduceOp : std::uint8_t { kSum, kProduct, kMin, kMax, kAverage };
 
 enum class Operation : std::uint8_t {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_format.h"
+#include "base/host_name.h"
 #include "comm/launch/supervision/agent_message.h"
 #include "comm/watchdog/watchdog.h"
 
@@ -57,12 +58,10 @@ void StepWatch::Watch() {
     const bool moved =
         changed_.wait_for(lock, timeout, [this, seen = steps_] { return ended_ || steps_ != seen; });
     if (moved) continue;
-    char host[256] = {};
-    gethostname(host, sizeof host - 1);
     const std::string line = absl::StrFormat(
         "rank %d (%s, pid %d) has waited %g s in %s: a rank without such a line has not come, or is "
         "cut off\n",
-        rank_, host, getpid(), timeout_seconds_, step_);
+        rank_, base::HostName(), getpid(), timeout_seconds_, step_);
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
     _exit(kJobFailedExitCode);
   }

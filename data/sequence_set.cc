@@ -1,6 +1,7 @@
 #include "data/sequence_set.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/check.h"
 
@@ -21,12 +22,24 @@ void Gather(const SequenceSplit& split, absl::Span<const std::int64_t> indices, 
   }
 }
 
-SequenceSplit Subsampled(const SequenceSplit& split, double fraction) {
+std::vector<std::int64_t> SubsampledIndices(absl::Span<const std::int64_t> labels, double fraction) {
   PLAIT_CHECK(fraction > 0 && fraction <= 1) << fraction;
-  const std::int64_t kept = std::max<std::int64_t>(1, static_cast<std::int64_t>(split.samples() * fraction));
+  const auto all = static_cast<std::int64_t>(labels.size());
+  const auto kept = static_cast<std::int64_t>(static_cast<double>(all) * fraction);
+  std::vector<std::int64_t> by_label(labels.size());
+  std::iota(by_label.begin(), by_label.end(), 0);
+  std::stable_sort(by_label.begin(), by_label.end(),
+                   [&](std::int64_t a, std::int64_t b) { return labels[a] < labels[b]; });
+  std::vector<std::int64_t> indices(std::min(std::max<std::int64_t>(1, kept), all));
+  for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = by_label[i * labels.size() / indices.size()];
+  std::sort(indices.begin(), indices.end());
+  return indices;
+}
+
+SequenceSplit Subsampled(const SequenceSplit& split, double fraction) {
+  const std::vector<std::int64_t> indices = SubsampledIndices(split.y, fraction);
+  const auto kept = static_cast<std::int64_t>(indices.size());
   if (kept >= split.samples()) return split;
-  std::vector<std::int64_t> indices(kept);
-  for (std::int64_t i = 0; i < kept; ++i) indices[i] = i * split.samples() / kept;
   SequenceSplit thin{split.steps, split.channels, {}, {}, {}};
   thin.x.resize(kept * split.steps * split.channels);
   thin.y.resize(kept);

@@ -41,8 +41,11 @@ struct SequenceSet {
 void Gather(const SequenceSplit& split, absl::Span<const std::int64_t> indices, absl::Span<float> x,
             absl::Span<std::int64_t> y);
 
-// Returns floor(samples * fraction) samples, at least one, evenly spaced over the split, which roughly keeps
-// the shares of subjects and labels. CHECK-fails unless 0 < fraction <= 1.
+// Returns the indices, in ascending order, of floor(labels.size() * fraction) samples, at least one: evenly spaced over the
+// samples sorted by label, so that the share of each label is kept up to one sample. CHECK-fails unless 0 < fraction <= 1.
+std::vector<std::int64_t> SubsampledIndices(absl::Span<const std::int64_t> labels, double fraction);
+
+// The samples at those indices.
 SequenceSplit Subsampled(const SequenceSplit& split, double fraction);
 
 }  // namespace plait::data

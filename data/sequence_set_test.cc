@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace plait::data {
@@ -43,6 +44,16 @@ TEST(Subsampled, SpreadsEvenlyAndKeepsAtLeastOne) {
   EXPECT_THAT(Subsampled(split, 0.3).subject, ElementsAre(100, 103, 106));
   EXPECT_THAT(Subsampled(split, 0.001).x, ElementsAre(0, 1, 2, 3, 4, 5));
   EXPECT_EQ(Subsampled(split, 1.0).x, split.x);
+}
+
+TEST(Subsampled, KeepsTheShareOfEachLabel) {
+  SequenceSplit split = Numbered(60);
+  for (std::int64_t i = 0; i < 60; ++i) split.y[i] = i % 6;  // every second sample has an even label
+  const SequenceSplit half = Subsampled(split, 0.5);
+  for (std::int64_t label = 0; label < 6; ++label) {
+    EXPECT_EQ(std::count(half.y.begin(), half.y.end(), label), 5) << label;
+  }
+  EXPECT_TRUE(std::is_sorted(half.subject.begin(), half.subject.end()));
 }
 
 TEST(SequenceSet, DescriptionSaysWhatIsMadeUp) {

@@ -1,11 +1,11 @@
 // The inputs of DetectJob for this process.
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 
 #include "absl/strings/ascii.h"
+#include "base/host_name.h"
 #include "comm/launch/job.h"
 #include "comm/launch/launch_ancestor.h"
 
@@ -14,12 +14,6 @@ namespace {
 
 // mpirun is the parent of its ranks; Hydra's and torchrun's stand one or two further up.
 constexpr int kAncestors = 4;
-
-std::string HostName() {
-  char name[256] = "unknown";
-  gethostname(name, sizeof name - 1);
-  return name;
-}
 
 std::string BootId() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
@@ -43,7 +37,7 @@ int CountDevices() {
 
 JobSources ProcessJobSources() {
   return {.lookup = ProcessEnvironment(),
-          .host = HostName(),
+          .host = base::HostName(),
           .boot_id = BootId(),
           .devices = CountDevices(),
           .read_host_file = ReadHostFile,

@@ -28,8 +28,8 @@ struct MpiOptions {
 };
 
 // The backend of MPI_COMM_WORLD; MPI must be initialised. Collective; if ranks pass different options, all use the
-// least of each. Throws TransportError. Tags of Send and Receive must be in [0, 2^30), or below
-// 5/8 of MPI_TAG_UB where that is less; larger ones are used internally.
+// least of each. Throws TransportError. Tags of Send and Receive must be in [0, 2^30), or below 5/8 of MPI_TAG_UB where
+// that is less; larger ones are used internally.
 std::unique_ptr<Backend> MakeMpiWorldBackend(const MpiOptions& options);
 
 }  // namespace plait::comm

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/host_name.h"
 #include "comm/byte_stream.h"
 #include "comm/flight_recorder.h"
 #include "comm/gathered_text.h"
@@ -88,8 +89,7 @@ Invitation DecodeInvitation(absl::string_view bytes) {
 
 // The first rank on another host than rank 0; size() if there is none.
 int FirstRankElsewhere(const Communicator& world) {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
+  const std::string name = base::HostName();
   std::int32_t first[1] = {BroadcastText(world, name) == name ? world.size() : world.rank()};
   world.AllReduce(BufferOf(absl::MakeSpan(first)), ReduceOp::kMin);
   return first[0];
@@ -116,7 +116,7 @@ int Connect(std::uint32_t address, std::uint16_t port, double timeout_seconds) {
 absl::Status Join(const Communicator& world, const Invitation& invitation, double timeout_seconds,
                   Peer* server) {
   std::vector<std::uint32_t> addresses = invitation.addresses;
-  if (invitation.host == HostName()) addresses.insert(addresses.begin(), htonl(INADDR_LOOPBACK));
+  if (invitation.host == base::HostName()) addresses.insert(addresses.begin(), htonl(INADDR_LOOPBACK));
   *server = {invitation.host, invitation.pid, Link()};
   for (const std::uint32_t address : addresses) {
     const int connection = Connect(address, invitation.port, timeout_seconds / addresses.size());
@@ -125,12 +125,12 @@ absl::Status Join(const Communicator& world, const Invitation& invitation, doubl
     ByteWriter hello;
     hello.Write(invitation.token);
     hello.Write(world.rank());
-    hello.WriteText(HostName());
+    hello.WriteText(base::HostName());
     hello.Write(static_cast<int>(getpid()));
     server->link.Send(FrameKind::kHello, hello.Take());
     return absl::OkStatus();
   }
-  return absl::UnavailableError(absl::StrCat("watchdog: rank ", world.rank(), " on ", HostName(),
+  return absl::UnavailableError(absl::StrCat("watchdog: rank ", world.rank(), " on ", base::HostName(),
                                              " cannot connect to rank 0 on ", invitation.host, " port ",
                                              invitation.port, "; is a firewall between the nodes?"));
 }
@@ -181,12 +181,6 @@ absl::Status Accept(int listener, std::uint64_t token, double timeout_seconds, s
 
 }  // namespace
 
-std::string HostName() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
 absl::StatusOr<Meeting> Meet(const Communicator& world, double timeout_seconds) {
   const bool is_server = world.rank() == 0;
   const int elsewhere = FirstRankElsewhere(world);
@@ -194,7 +188,8 @@ absl::StatusOr<Meeting> Meet(const Communicator& world, double timeout_seconds) 
   int listener = -1;
   Invitation invitation;
   if (is_server) {
-    invitation = {.token = 0, .host = HostName(), .pid = getpid(), .port = 0, .addresses = OwnAddresses()};
+    invitation = {
+        .token = 0, .host = base::HostName(), .pid = getpid(), .port = 0, .addresses = OwnAddresses()};
     if (getrandom(&invitation.token, sizeof invitation.token, 0) < 0) invitation.token = getpid();
     listener = Listen(one_node, world.size(), &invitation.port);
   }

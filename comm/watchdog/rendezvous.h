@@ -27,8 +27,6 @@ struct Meeting {
 // Collective. UNAVAILABLE, on all ranks, if one cannot reach rank 0 or rank 0 cannot open a port.
 absl::StatusOr<Meeting> Meet(const Communicator& world, double timeout_seconds);
 
-std::string HostName();
-
 }  // namespace plait::comm
 
 #endif  // PLAIT_COMM_WATCHDOG_RENDEZVOUS_H_

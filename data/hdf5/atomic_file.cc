@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/file_descriptor.h"
+#include "base/host_name.h"
 #include "base/status_macros.h"
 
 namespace plait::data {
@@ -24,9 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string PartialPrefix(const std::string& path) {
-  char host[256] = "host";
-  gethostname(host, sizeof(host) - 1);
-  return absl::StrCat(".", fs::path(path).filename().string(), ".partial.", host, ".");
+  return absl::StrCat(".", fs::path(path).filename().string(), ".partial.", base::HostName(), ".");
 }
 
 // Only names of this host whose process is gone: another host's processes cannot be asked.

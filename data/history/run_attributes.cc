@@ -1,7 +1,5 @@
 #include "data/history/run_attributes.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -11,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/host_name.h"
 #include "base/text.h"
 
 namespace plait::data {
@@ -25,12 +24,6 @@ std::vector<std::string> OwnCommand() {
   return absl::StrSplit(bytes, '\0');
 }
 
-std::string HostName() {
-  char name[256] = "unknown";
-  gethostname(name, sizeof(name) - 1);
-  return name;
-}
-
 }  // namespace
 
 std::map<std::string, std::string> RunAttributes(const RunFacts& facts) {
@@ -38,7 +31,7 @@ std::map<std::string, std::string> RunAttributes(const RunFacts& facts) {
   std::map<std::string, std::string> attributes = {
       {"program", facts.program},
       {"command", base::ShellCommand(OwnCommand())},
-      {"host", HostName()},
+      {"host", base::HostName()},
       {"revision", facts.revision},
       {"seed", facts.seed},
       {"ranks", absl::StrCat(facts.ranks)},

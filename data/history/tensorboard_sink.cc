@@ -14,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/host_name.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/history/append_file.h"
@@ -55,10 +56,8 @@ absl::Status MakeRoomIn(const std::string& folder, const TensorboardOptions& opt
 }
 
 std::string EventFileName(const std::string& folder) {
-  char host[256] = "host";
-  gethostname(host, sizeof(host) - 1);
-  const std::string name =
-      absl::StrCat(folder, "/", kFileName, absl::ToUnixSeconds(absl::Now()), ".", host, ".", getpid());
+  const std::string name = absl::StrCat(folder, "/", kFileName, absl::ToUnixSeconds(absl::Now()), ".",
+                                        base::HostName(), ".", getpid());
   std::string free = name;
   for (int number = 1; fs::exists(free); ++number) free = absl::StrCat(name, ".", number);
   return free;

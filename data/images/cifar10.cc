@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "data/folder_listing.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/idx/gzip.h"
 
@@ -49,15 +50,14 @@ class Cifar10 final : public ImageSource {
 
 // Paths of files PREFIX*.bin and PREFIX*.bin.gz, in order; without a .gz whose unpacked file is there too.
 std::vector<std::string> FilesOf(const std::string& folder, const std::string& prefix) {
-  std::vector<std::string> paths;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+  const auto names = NamesIn(folder, [&](const fs::directory_entry& entry) {
     const std::string name = entry.path().filename();
-    if (absl::StartsWith(name, prefix) && absl::EndsWith(absl::StripSuffix(name, ".gz"), ".bin")) {
-      paths.push_back(entry.path());
-    }
+    return absl::StartsWith(name, prefix) && absl::EndsWith(absl::StripSuffix(name, ".gz"), ".bin");
+  });
+  std::vector<std::string> paths;
+  if (names.ok()) {
+    for (const std::string& name : *names) paths.push_back(absl::StrCat(folder, "/", name));
   }
-  std::sort(paths.begin(), paths.end());
   std::vector<std::string> once;
   std::copy_if(paths.begin(), paths.end(), std::back_inserter(once), [&](const std::string& path) {
     return !absl::EndsWith(path, ".gz") ||

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/seed.h"
 #include "base/status_macros.h"
+#include "data/folder_listing.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/images/decode.h"
 
@@ -47,39 +48,35 @@ bool IsImageName(const fs::path& path) {
   return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
 }
 
-// Names in a folder for which `wanted` holds, in order.
-template <typename Wanted>
-std::vector<std::string> NamesIn(const std::string& folder, const Wanted& wanted) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (wanted(entry)) names.push_back(entry.path().filename());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-std::vector<std::string> FoldersIn(const std::string& folder) {
-  return NamesIn(folder, [](const fs::directory_entry& entry) {
-    std::error_code error;
-    return entry.is_directory(error);
-  });
-}
-
 absl::Status AddFiles(const std::string& folder, const std::vector<std::string>& classes,
                       std::vector<LabelledFile>& files) {
-  for (const std::string& name : FoldersIn(folder)) {
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> folders, ClassFoldersIn(folder));
+  for (const std::string& name : folders) {
     const auto found = std::find(classes.begin(), classes.end(), name);
     if (found == classes.end()) {
       return absl::InvalidArgumentError(absl::StrCat(folder, "/", name, ": not a class of the training set"));
     }
     const std::string path = absl::StrCat(folder, "/", name);
-    for (const std::string& file :
-         NamesIn(path, [](const fs::directory_entry& entry) { return IsImageName(entry.path()); })) {
-      files.push_back({absl::StrCat(path, "/", file), found - classes.begin()});
+    PLAIT_ASSIGN_OR_RETURN(
+        const std::vector<std::string> images,
+        NamesIn(path, [](const fs::directory_entry& entry) { return IsImageName(entry.path()); }));
+    for (const std::string& image : images) {
+      files.push_back({absl::StrCat(path, "/", image), found - classes.begin()});
     }
   }
   return absl::OkStatus();
+}
+
+// NotFound if a class has no file: a folder that is no class would otherwise add one.
+absl::Status CheckEachHasImages(const std::string& folder, const std::vector<std::string>& classes,
+                                const std::vector<LabelledFile>& files) {
+  std::vector<std::int64_t> counts(classes.size());
+  for (const LabelledFile& file : files) ++counts[file.label];
+  const auto empty = std::find(counts.begin(), counts.end(), 0);
+  if (empty == counts.end()) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat(folder, "/", classes[empty - counts.begin()],
+                   ": a class without images; expected .jpg or .png files in it, or no such folder"));
 }
 
 // Takes the files for testing out of `train`; `prefix` is not part of what is hashed.
@@ -101,9 +98,10 @@ absl::StatusOr<ImageSets> FindClassFolders(const std::string& folder) {
   const bool split = has("train") && (has("val") || has("test"));
   const std::string train_folder = split ? folder + "/train" : folder;
   ImageSets sets;
-  sets.class_names = FoldersIn(train_folder);
+  PLAIT_ASSIGN_OR_RETURN(sets.class_names, ClassFoldersIn(train_folder));
   std::vector<LabelledFile> train, test;
   PLAIT_RETURN_IF_ERROR(AddFiles(train_folder, sets.class_names, train));
+  if (!train.empty()) PLAIT_RETURN_IF_ERROR(CheckEachHasImages(train_folder, sets.class_names, train));
   if (split) {
     PLAIT_RETURN_IF_ERROR(AddFiles(folder + (has("val") ? "/val" : "/test"), sets.class_names, test));
   } else {

@@ -142,6 +142,9 @@ TEST(ClassFolders, NamesWhatIsMissing) {
   WriteFile(folder + "/val/cat/a.jpg", "no image");
   const absl::StatusOr<ImageSets> sets = OpenImageSets({.data = folder});
   ASSERT_TRUE(sets.ok()) << sets.status();
+  std::filesystem::create_directories(folder + "/train/.checkpoints");
+  EXPECT_THAT(std::string(OpenImageSets({.data = folder}).status().message()),
+              HasSubstr("empty/train/.checkpoints: a class without images"));
   EXPECT_EQ(sets->train->Read(0).status().message(),
             folder + "/train/cat/a.jpg: neither a JPEG nor a PNG image");
 }

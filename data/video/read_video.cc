@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "data/folder_listing.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/images/decode.h"
 #include "data/images/rgb_frame.h"
@@ -164,30 +165,29 @@ absl::StatusOr<Clip> ReadFile(const std::string& path, const ClipOptions& option
   return clip.Take();
 }
 
-std::vector<fs::path> PicturesIn(const std::string& folder) {
-  std::vector<fs::path> pictures;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string ending = EndingOf(entry.path());
-    if (ending == ".jpg" || ending == ".jpeg" || ending == ".png") pictures.push_back(entry.path());
-  }
-  std::sort(pictures.begin(), pictures.end(), [](const fs::path& a, const fs::path& b) {
-    const std::string x = a.filename().string(), y = b.filename().string();
-    return x.size() != y.size() ? x.size() < y.size() : x < y;
-  });
+// Shorter names first, so that frame 10 follows frame 9.
+absl::StatusOr<std::vector<std::string>> PicturesIn(const std::string& folder) {
+  PLAIT_ASSIGN_OR_RETURN(std::vector<std::string> pictures,
+                         NamesIn(folder, [](const fs::directory_entry& entry) {
+                           const std::string ending = EndingOf(entry.path());
+                           return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+                         }));
+  std::stable_sort(pictures.begin(), pictures.end(),
+                   [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
   return pictures;
 }
 
 absl::StatusOr<Clip> ReadFolder(const std::string& folder, const ClipOptions& options) {
   ClipBuilder clip(options);
-  for (const fs::path& picture : PicturesIn(folder)) {
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> pictures, PicturesIn(folder));
+  for (const std::string& picture : pictures) {
     if (!clip.takes_next()) {
       clip.PassOver();
       continue;
     }
-    PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(picture.string()));
+    PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(absl::StrCat(folder, "/", picture)));
     const absl::StatusOr<Image> image = DecodeImage(bytes);
-    PLAIT_RETURN_IF_ERROR(base::Prefixed(image.status(), picture.filename().string()));
+    PLAIT_RETURN_IF_ERROR(base::Prefixed(image.status(), picture));
     clip.Add(*image);
   }
   if (clip.seen() == 0) return absl::NotFoundError("a folder without frames; expected .jpg or .png files");

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "data/folder_listing.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/checked_array.h"
 #include "data/video/read_video.h"
@@ -28,18 +29,6 @@ absl::StatusOr<std::string> FingerprintOfFile(const std::string& path) {
                       absl::Hex(Crc32(bytes.data(), static_cast<std::int64_t>(bytes.size()))));
 }
 
-// Names of what `folder` holds and `wanted` takes, in order.
-template <typename Wanted>
-std::vector<std::string> NamesIn(const std::string& folder, const Wanted& wanted) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (wanted(entry)) names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 bool IsFolder(const fs::directory_entry& entry) {
   std::error_code error;
   return entry.is_directory(error);
@@ -57,7 +46,9 @@ class VideoFiles final : public VideoSource {
     std::error_code error;
     if (!fs::is_directory(path, error)) return FingerprintOfFile(path);
     std::string all;
-    for (const std::string& name : NamesIn(path, [](const auto& entry) { return !IsFolder(entry); })) {
+    PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                           NamesIn(path, [](const auto& entry) { return !IsFolder(entry); }));
+    for (const std::string& name : names) {
       PLAIT_ASSIGN_OR_RETURN(const std::string one, FingerprintOfFile(absl::StrCat(path, "/", name)));
       absl::StrAppend(&all, name, ":", one, "\n");
     }
@@ -130,9 +121,10 @@ absl::Status SplitByFile(const VideoClass& of, const std::string& path, Split& s
 
 absl::StatusOr<VideoClass> OpenClass(const std::string& folder, const std::string& name, std::int64_t label) {
   const std::string path = absl::StrCat(folder, "/", name);
-  VideoClass found = {name, label, NamesIn(path, [](const fs::directory_entry& entry) {
-                        return IsFolder(entry) || IsVideoName(entry.path().string());
-                      })};
+  VideoClass found = {name, label, {}};
+  PLAIT_ASSIGN_OR_RETURN(found.videos, NamesIn(path, [](const fs::directory_entry& entry) {
+                           return IsFolder(entry) || IsVideoName(entry.path().string());
+                         }));
   if (!found.videos.empty()) return found;
   return absl::NotFoundError(
       absl::StrCat(path, ": a class without videos; expected NAME.avi, or folders of frames"));
@@ -143,7 +135,7 @@ absl::StatusOr<VideoClass> OpenClass(const std::string& folder, const std::strin
 absl::StatusOr<VideoSets> FindVideos(const FindVideosOptions& options) {
   const std::string& folder = options.folder;
   VideoSets sets;
-  sets.class_names = NamesIn(folder, IsFolder);
+  PLAIT_ASSIGN_OR_RETURN(sets.class_names, ClassFoldersIn(folder));
   if (sets.class_names.empty()) {
     return absl::NotFoundError(absl::StrCat(folder, ": no class folders; expected CLASS/NAME.avi in it"));
   }

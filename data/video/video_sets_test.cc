@@ -89,6 +89,8 @@ TEST_F(VideoSetsTest, FingerprintsFollowTheBytes) {
 
 TEST_F(VideoSetsTest, SaysWhatIsWrong) {
   using absl::StatusCode;
+  ExpectError(StatusCode::kNotFound, "videos: cannot be listed: No such file");
+  std::filesystem::create_directories(folder_ + "/videos");
   ExpectError(StatusCode::kNotFound, "videos: no class folders");
   Fill();
   SplitFile("wave_test_split2.txt", "a.avi 2\nz.avi 1\n");

@@ -37,8 +37,7 @@ template <typename S>
 LargestErrors Compare(const Example<S>& example, const Options& options, Solver& solver) {
   const auto norm_of_difference = [](const S& x, S y) {
     StateOperations<S>::Combine(-1.0, x, 1.0, y);
-    const double norm = std::sqrt(StateOperations<S>::NormSquared(y));
-    return std::isnan(norm) ? std::numeric_limits<double>::infinity() : norm;
+    return std::sqrt(StateOperations<S>::NormSquared(y));
   };
   const std::vector<S> serial = options.periodic
                                     ? PeriodicSerialSweep(*example.problem, example.time)
@@ -47,10 +46,10 @@ LargestErrors Compare(const Example<S>& example, const Options& options, Solver&
   solver.Visit([&](std::int64_t point, const State& state) {
     const S& u = Value<S>(state);
     errors.against_serial =
-        std::fmax(errors.against_serial, norm_of_difference(serial[static_cast<std::size_t>(point)], u));
+        Larger(errors.against_serial, norm_of_difference(serial[static_cast<std::size_t>(point)], u));
     if (!example.exact) return;
     errors.against_exact =
-        std::fmax(errors.against_exact, norm_of_difference(example.exact(example.time.At(point)), u));
+        Larger(errors.against_exact, norm_of_difference(example.exact(example.time.At(point)), u));
   });
   return errors;
 }

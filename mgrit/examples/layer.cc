@@ -10,6 +10,7 @@
 #include "comm/session.h"
 #include "mgrit/examples/example_main.h"
 #include "mgrit/examples/layer_problem.h"
+#include "mgrit/examples/report.h"
 #include "mgrit/examples/serial_sweep.h"
 #include "mgrit/examples/solver_flags.h"
 #include "mgrit/refine.h"
@@ -44,8 +45,7 @@ base::ToolUsage Usage() {
 double LargestError(const comm::Communicator& world, const LayerProblem& problem, Solver& solver) {
   double error[1] = {0};
   solver.Visit([&](std::int64_t point, const State& u) {
-    error[0] =
-        std::fmax(error[0], std::fabs(Value<double>(u) - problem.Exact(solver.grid().time().At(point))));
+    error[0] = Larger(error[0], std::fabs(Value<double>(u) - problem.Exact(solver.grid().time().At(point))));
   });
   world.AllReduce(comm::BufferOf(absl::MakeSpan(error)), comm::ReduceOp::kMax);
   return error[0];
@@ -58,8 +58,7 @@ std::int64_t UniformSteps(LayerProblem& problem, std::int64_t steps, double erro
     const auto states = SerialSweep<double>(problem, time, steps);
     double largest = 0;
     for (std::int64_t i = 0; i <= steps; ++i) {
-      largest =
-          std::fmax(largest, std::fabs(states[static_cast<std::size_t>(i)] - problem.Exact(time.At(i))));
+      largest = Larger(largest, std::fabs(states[static_cast<std::size_t>(i)] - problem.Exact(time.At(i))));
     }
     if (largest <= error) break;
   }
@@ -88,6 +87,7 @@ absl::Status Run(comm::Session& session) {
   }
   std::printf("%s: largest error %.6e\n", refined.accurate ? "no step asks to be cut" : "a limit was reached",
               error);
+  if (!std::isfinite(error)) return absl::OkStatus();
   const std::int64_t uniform = UniformSteps(problem, time.steps, error);
   std::printf("uniform steps for this error, doubled from %lld: %lld\n", static_cast<long long>(time.steps),
               static_cast<long long>(uniform));

@@ -1,6 +1,7 @@
 #!/bin/sh
 # layer_test.sh RUN_ON_RANKS LAYER: the program prints identical output on 1 and 3 ranks, finishes refinement with far
-# fewer steps than a uniform grid of the same error, and rejects bad flags with a one-line message.
+# fewer steps than a uniform grid of the same error, does not lose an error that is NaN, and rejects bad flags with a
+# one-line message.
 set -eu
 run=$1
 program=$2
@@ -14,6 +15,10 @@ grep -q '^no step asks to be cut' "$folder/1"
 steps=$(grep ' steps  ' "$folder/1" | tail -1 | awk '{print $1}')
 uniform=$(awk '/^uniform steps/ {print $NF}' "$folder/1")
 test "$uniform" -gt $((4 * steps))
+# The source is infinite at t = 1: errors are NaN from there on.
+"$program" --nt=8 --levels=2 --cfactor=2 --fmg --width=5e-324 > "$folder/nan"
+grep -q 'largest error inf$' "$folder/nan"
+if grep "^uniform" "$folder/nan"; then exit 1; fi
 for flags in --width=0 --error-tol=0 --max-factor=1 --levels=1 --periodic; do
   if "$program" --nt=32 --cfactor=2 "$flags" > "$folder/out" 2> "$folder/error"; then
     echo "$program accepts $flags"

@@ -1,9 +1,11 @@
 #include "mgrit/examples/report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -30,6 +32,10 @@ std::string CycleName(const Options& options) {
 }
 
 }  // namespace
+
+double Larger(double largest, double error) {
+  return std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(largest, error);
+}
 
 void PrintSettings(const Options& options, std::int64_t steps) {
   std::printf("levels %d:", options.max_levels);

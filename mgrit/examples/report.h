@@ -18,6 +18,9 @@ struct LargestErrors {
   double against_exact = -1;  // negative if no exact solution is known
 };
 
+// The larger of an error and the largest so far; infinity if it is NaN, which a maximum over ranks may lose.
+double Larger(double largest, double error);
+
 // "levels 3: 64, 16, 4 steps; FCF-relaxation; V-cycles"
 void PrintSettings(const Options& options, std::int64_t steps);
 // "iter 3  |r| = 1.2345678901234567e-05  factor = 1.234600e-02"; "not available" for the norm of a skipped down-cycle

@@ -174,10 +174,15 @@ absl::StatusOr<std::int64_t> Sampler::Next(const at::Tensor& logits) {
   if (options_.top_p < 1) CutNucleus(candidates, options_.top_p);
   double left =
       random_.Uniform() * std::accumulate(candidates.weights.begin(), candidates.weights.end(), 0.0);
-  std::size_t i = 0;
-  // Rounding may leave a remainder after the last.
-  while (i + 1 < candidates.weights.size() && left >= candidates.weights[i]) left -= candidates.weights[i++];
-  return candidates.tokens[i];
+  // Rounding may leave a remainder after the last, which may be impossible.
+  std::size_t last_possible = 0;
+  for (std::size_t i = 0; i < candidates.weights.size(); ++i) {
+    if (candidates.weights[i] == 0) continue;
+    last_possible = i;
+    if (left < candidates.weights[i]) break;
+    left -= candidates.weights[i];
+  }
+  return candidates.tokens[last_possible];
 }
 
 absl::StatusOr<std::vector<std::int64_t>> Generate(const LogitsOfLast& logits, std::int64_t positions,

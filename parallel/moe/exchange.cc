@@ -2,7 +2,6 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -11,17 +10,16 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/host_name.h"
 #include "comm/gathered_text.h"
 
 namespace plait::moe {
 namespace {
 
 std::vector<int> NodesOf(const comm::Communicator& comm) {
-  char name[256] = {};
-  gethostname(name, sizeof(name) - 1);
   std::map<std::string, int> numbers;
   std::vector<int> nodes;
-  for (const std::string& host : comm::GatherText(comm, name)) {
+  for (const std::string& host : comm::GatherText(comm, base::HostName())) {
     nodes.push_back(numbers.try_emplace(host, static_cast<int>(numbers.size())).first->second);
   }
   return nodes;

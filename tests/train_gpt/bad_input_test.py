@@ -35,6 +35,7 @@ class BadInputTest(runs.TrainTest):
             ("--global-batch-size=1: 2 data-parallel ranks; expected at least one sample for each", "--global-batch-size=1", "--nproc=2"),
             ("--max-iters.*expected an integer", "--max-iters=many"),
             ("--memory-limit=much: expected a size such as 8G", "--memory-limit=much"),
+            ("--memory-limit=inf: expected a size such as 8G", "--memory-limit=inf"),
             ("--peak-flops=fast: expected a number", "--peak-flops=fast"),
             ("--optimizer=lion: expected adamw or muon", "--optimizer=lion"),
             ("--optimizer=muon: not with tp=2 in --mesh", "--optimizer=muon", "--mesh=tp=2", "--nproc=2"),

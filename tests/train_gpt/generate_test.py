@@ -36,7 +36,7 @@ class GenerateTest(runs.TrainTest):
 
     def test_several_prompts(self):
         prompts = ["to be", "t", "or not to be that is the question", "be or", "to"]
-        self.write("prompts.txt", "".join(prompt + "\n" for prompt in prompts))
+        self.write("prompts.txt", "".join(prompt + end for prompt, end in zip(prompts, ["\n", "\r\n"] * 3)))
         flags = ["--prompts-file=prompts.txt", "--temperature=0", "--dtype=float64", "--max-new-tokens=9"]
         together = self.generate("--checkpoint=kept", *flags).out.splitlines()[:-1]
         self.assertEqual(together, self.generate("--checkpoint=kept", *flags, "--batch-size=1").out.splitlines()[:-1])

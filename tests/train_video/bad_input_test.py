@@ -27,7 +27,7 @@ class BadInputTest(runs.VideoTest):
 
     def test_videos(self):
         data = "--data=" + self.path("videos")
-        self.fails("--data: .*videos: no class folders", data)
+        self.fails("--data: .*videos: cannot be listed: No such file", data)
         self.write_videos()
         self.write("videos/wave/3.avi", b"no video")
         # The rank that has it says so; nobody trains.

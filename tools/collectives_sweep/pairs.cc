@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/host_name.h"
 #include "comm/gathered_text.h"
 
 namespace plait::collectives_sweep {
@@ -238,7 +239,7 @@ std::vector<Round> Tournament(int ranks) {
 }
 
 PairMatrix MeasurePairs(const Communicator& world, const SweepOptions& options) {
-  PairMatrix matrix = {world.size(), options.pair_bytes, comm::GatherText(world, HostName())};
+  PairMatrix matrix = {world.size(), options.pair_bytes, comm::GatherText(world, base::HostName())};
   matrix.shares_cores = SharesCores(world, matrix.hosts);
   const std::size_t entries = matrix.hosts.size() * matrix.hosts.size();
   matrix.short_seconds.assign(entries, std::numeric_limits<double>::infinity());

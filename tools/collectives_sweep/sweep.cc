@@ -1,7 +1,5 @@
 #include "tools/collectives_sweep/sweep.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -12,6 +10,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/host_name.h"
 #include "comm/communicator.h"
 #include "tools/collectives_sweep/bandwidth.h"
 
@@ -226,7 +225,7 @@ class Measurement {
     if (options_.faults.after_call) options_.faults.after_call(operation, exercise.Result());
     const Mistakes mistakes = exercise.Check(salt);
     if (mistakes.count > 0 && mine_.ok()) {
-      mine_ = absl::DataLossError(absl::StrCat("rank ", world_.rank(), " (", HostName(),
+      mine_ = absl::DataLossError(absl::StrCat("rank ", world_.rank(), " (", base::HostName(),
                                                ") received a wrong result of ", exercise.Description(), ": ",
                                                mistakes.first));
     }
@@ -303,12 +302,6 @@ double Quantile(std::vector<double> values, double share) {
       values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), place, values.end());
   return *place;
-}
-
-std::string HostName() {
-  char host[256] = "host";
-  gethostname(host, sizeof(host) - 1);
-  return host;
 }
 
 std::vector<SweepGroup> DefaultGroups(const Communicator& world) {

@@ -90,11 +90,9 @@ struct Sweep {
   absl::Status verdict = absl::OkStatus();
 };
 
-// Local, for measurements: the steady clock in seconds; the lower quantile of one or more values (`share` of 0 to 1);
-// this rank's host name.
+// Local, for measurements: the steady clock in seconds; the lower quantile of one or more values (`share` of 0 to 1).
 double SteadySeconds();
 double Quantile(std::vector<double> values, double share);
-std::string HostName();
 
 // "world", from 4 ranks on "halves" (neighbours) and "strided" (every other rank), from 6 on "pairs". With an odd
 // number of ranks the groups of a kind differ in size; a row then covers rank 0's group and those of its size.

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/host_name.h"
 #include "comm/testing/world.h"
 #include "data/hdf5/file.h"
 #include "tools/collectives_sweep/pairs.h"
@@ -85,8 +86,8 @@ TEST(Collectives, OneWrongElementOnOneRankIsFoundAndNamed) {
     EXPECT_EQ(sweep.verdict.code(), absl::StatusCode::kDataLoss) << Name(operation);
     const std::string message(sweep.verdict.message());
     EXPECT_TRUE(absl::StartsWith(
-        message, absl::StrCat("rank ", Victim(operation), " (", HostName(), ") received a wrong result of ",
-                              Name(operation), "[world] f32[")))
+        message, absl::StrCat("rank ", Victim(operation), " (", base::HostName(),
+                              ") received a wrong result of ", Name(operation), "[world] f32[")))
         << message;
     EXPECT_THAT(message, HasSubstr(": element 7 of "));
     std::int64_t wrong = 0;
@@ -112,10 +113,10 @@ TEST(Collectives, TheMessageSaysWhatWasExpected) {
   };
   // Element 3 of the first call: (3 + 7) % 61 + 1 = 11 on rank 0, one more on each further rank.
   const int n = World().size(), expected = 11 * n + n * (n - 1) / 2;
-  EXPECT_EQ(
-      Measure(options).verdict.message(),
-      absl::StrCat("rank 0 (", HostName(), ") received a wrong result of all_reduce[world] f32[16] sum: ",
-                   "element 3 of 16: expected ", expected, ", found -5"));
+  EXPECT_EQ(Measure(options).verdict.message(),
+            absl::StrCat("rank 0 (", base::HostName(),
+                         ") received a wrong result of all_reduce[world] f32[16] sum: ",
+                         "element 3 of 16: expected ", expected, ", found -5"));
 }
 
 TEST(Options, ThatCannotBeAreNamed) {
@@ -167,8 +168,9 @@ TEST(Pairs, ASlowRankIsNamed) {
     return;
   }
   // 3 ms a round trip for 1.
-  EXPECT_EQ(slow, std::vector<std::string>{absl::StrCat(
-                      "rank 2 (", HostName(), ") is slow: 3.0x the median latency with every partner")});
+  EXPECT_EQ(slow,
+            std::vector<std::string>{absl::StrCat("rank 2 (", base::HostName(),
+                                                  ") is slow: 3.0x the median latency with every partner")});
 }
 
 TEST(Pairs, ASlowLinkIsNamed) {
@@ -180,9 +182,9 @@ TEST(Pairs, ASlowLinkIsNamed) {
     EXPECT_EQ(slow, std::vector<std::string>());
     return;
   }
-  EXPECT_EQ(slow,
-            std::vector<std::string>{absl::StrCat("the link of ranks 1 (", HostName(), ") and ", last, " (",
-                                                  HostName(), ") is slow: 5.0x the median latency")});
+  EXPECT_EQ(slow, std::vector<std::string>{absl::StrCat("the link of ranks 1 (", base::HostName(), ") and ",
+                                                        last, " (", base::HostName(),
+                                                        ") is slow: 5.0x the median latency")});
 }
 
 // Ten messages of rank 0's first round, all short ones to one partner, are late.

@@ -1,7 +1,5 @@
 #include "tools/rank_history/rank_trace.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -10,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/host_name.h"
 #include "base/seed.h"
 #include "base/status_macros.h"
 #include "data/trace/chrome_trace.h"
@@ -34,12 +33,6 @@ data::TraceArguments ArgumentsOf(const comm::CallRecord& call, std::uint64_t lin
           .link = link,
           .unit = named ? call.tag : -1,
           .sends = call.operation == comm::Operation::kSend};
-}
-
-std::string HostName() {
-  char name[256] = "unknown";
-  gethostname(name, sizeof(name) - 1);
-  return name;
 }
 
 absl::Span<std::byte> BytesOf(std::string& text) {
@@ -133,7 +126,7 @@ RankTrace::ClockMoment RankTrace::MeasureClock() const {
 data::RankEvents RankTrace::OwnEvents(const ClockMoment& end) const {
   data::RankEvents events = trace_->Events();
   events.rank = group_.rank();
-  events.host = HostName();
+  events.host = base::HostName();
   events.moments_seconds[0] = start_.at_seconds;
   events.moments_seconds[1] = end.at_seconds;
   events.offsets_seconds[0] = start_.offset_seconds;

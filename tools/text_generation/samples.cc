@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/seed.h"
@@ -29,6 +30,7 @@ absl::StatusOr<std::vector<Prompt>> PromptsOf(const Request& request) {
   std::ifstream file(request.prompts_file);
   std::vector<Prompt> prompts;
   for (std::string line; std::getline(file, line);) {
+    if (absl::EndsWith(line, "\r")) line.pop_back();
     prompts.push_back({line, absl::StrCat("--prompts-file: line ", prompts.size() + 1)});
   }
   if (!prompts.empty()) return prompts;

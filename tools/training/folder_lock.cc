@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file_descriptor.h"
+#include "base/host_name.h"
 #include "base/status_macros.h"
 
 namespace plait::training {
@@ -33,12 +34,6 @@ std::string ContentOf(const std::string& path) {
 
 absl::Status FileError(const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrCat(path, ": the lock cannot be made"));
-}
-
-std::string HostName() {
-  char name[256] = {};
-  gethostname(name, sizeof(name) - 1);
-  return name;
 }
 
 // Start time of the process since boot, in clock ticks, because pids are reused. Empty if there is no such process, or
@@ -116,7 +111,7 @@ bool IsLeft(const std::string& path, const Owner& owner, const FolderLockOptions
 // put back if that happened between the check and the renaming.
 void RemoveLeft(const std::string& path, const std::string& content) {
   if (ContentOf(path) != content) return;
-  const std::string aside = absl::StrCat(path, ".", HostName(), ".", getpid(), ".left");
+  const std::string aside = absl::StrCat(path, ".", base::HostName(), ".", getpid(), ".left");
   if (rename(path.c_str(), aside.c_str()) != 0) return;
   if (ContentOf(aside) != content) (void)!link(aside.c_str(), path.c_str());
   unlink(aside.c_str());
@@ -132,7 +127,7 @@ absl::Status WriteToDisk(const std::string& path, const std::string& content) {
 
 // Makes the file with its content in one step. AlreadyExists where there is one.
 absl::Status Link(const std::string& path, const std::string& content) {
-  const std::string own = absl::StrCat(path, ".", HostName(), ".", getpid());
+  const std::string own = absl::StrCat(path, ".", base::HostName(), ".", getpid());
   PLAIT_RETURN_IF_ERROR(WriteToDisk(own, content));
   const int linked = link(own.c_str(), path.c_str());
   const int error = errno;
@@ -171,7 +166,7 @@ FolderLock::~FolderLock() {
 absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& folder,
                                                              const FolderLockOptions& given) {
   FolderLockOptions options = given;
-  if (options.host.empty()) options.host = HostName();
+  if (options.host.empty()) options.host = base::HostName();
   const std::string path = folder + "/lock", content = OwnContent(options);
   for (int attempt = 0;; ++attempt) {
     const absl::Status linked = Link(path, content);

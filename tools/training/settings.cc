@@ -37,7 +37,8 @@ absl::StatusOr<double> Bytes(const std::string& text) {
     number.remove_suffix(1);
     break;
   }
-  if (absl::SimpleAtod(number, &count) && count >= 0) return count * factor;
+  // As an integer for up to 2^20 ranks on a host.
+  if (absl::SimpleAtod(number, &count) && count >= 0 && count * factor < 0x1p43) return count * factor;
   return Invalid(absl::StrCat("--memory-limit=", text, ": expected a size such as 8G"));
 }
 

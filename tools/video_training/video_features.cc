@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "comm/buffer.h"
 #include "data/cache_folder.h"
+#include "data/sequence_set.h"
 #include "data/video/feature_file.h"
 #include "data/video/synthetic_videos.h"
 #include "tools/video_training/frame_network.h"
@@ -25,12 +26,11 @@ struct Video {
   std::int64_t index;
 };
 
-// A share of a source, evenly spaced, as data::Subsampled takes it.
 std::vector<Video> Chosen(const data::VideoSource& source, double share) {
-  const auto all = source.videos();
-  const auto kept = std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(all) * share));
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 0; i < source.videos(); ++i) labels.push_back(source.label(i));
   std::vector<Video> videos;
-  for (std::int64_t i = 0; i < kept; ++i) videos.push_back({&source, i * all / kept});
+  for (const std::int64_t i : data::SubsampledIndices(labels, share)) videos.push_back({&source, i});
   return videos;
 }
 

@@ -18,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/host_name.h"
 
 namespace plait::comm {
 namespace {
@@ -46,7 +47,7 @@ std::vector<std::string> NamesOfThisHost() {
     }
     freeifaddrs(interfaces);
   }
-  names.push_back(NameOfThisHost());
+  names.push_back(base::HostName());
   names.emplace_back("127.0.0.1");  // ranks on this host, whatever its firewall says
   return names;
 }
@@ -80,12 +81,6 @@ int ConnectTo(const addrinfo& where) {
 }
 
 }  // namespace
-
-std::string NameOfThisHost() {
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
-}
 
 absl::StatusOr<AgentListener> AgentListener::Open(bool this_host_only) {
   AgentListener listener;

@@ -33,8 +33,6 @@ class AgentListener {
 // The agent's side: tries the hosts in turn, up to 3 s per address. Returns a socket, or -1 if none answers.
 int ConnectToSupervisor(const SupervisorAddress& address);
 
-std::string NameOfThisHost();
-
 }  // namespace plait::comm
 
 #endif  // PLAIT_COMM_LAUNCH_SUPERVISION_AGENT_LISTENER_H_

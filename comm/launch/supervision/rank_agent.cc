@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/host_name.h"
 #include "comm/launch/launcher.h"
 #include "comm/launch/supervision/agent_listener.h"
 #include "comm/launch/supervision/agent_message.h"
@@ -112,7 +113,7 @@ class Agent {
 
   std::string Hello() const {
     return ToText(AgentHello{
-        .token = token_, .rank = rank_, .pid = static_cast<int>(child_), .host = NameOfThisHost()});
+        .token = token_, .rank = rank_, .pid = static_cast<int>(child_), .host = base::HostName()});
   }
 
   // Waits for events and handles them.
@@ -238,7 +239,7 @@ int RunRankAgent(const std::vector<std::string>& command) {
   const int rank = DetectLauncher().rank;
   const int socket = address ? ConnectToSupervisor(*address) : -1;
   if (socket < 0) {
-    std::fprintf(stderr, "launch: rank %d on %s cannot reach launch and %s\n", rank, NameOfThisHost().c_str(),
+    std::fprintf(stderr, "launch: rank %d on %s cannot reach launch and %s\n", rank, base::HostName().c_str(),
                  kWithoutAgent);
     return Become(command);
   }

@@ -49,10 +49,10 @@ struct SuperviseOptions {
 };
 
 // Returns the job's exit code: 124 after a timeout; 0 if all ranks ended with 0, but 1 if standard output could not be
-// written (disk full); 128 + signal if the user ended the job
-// by a signal; that of the rank that failed first (128 + signal if killed by one); else the command's own. NOT_FOUND if
-// the command cannot be started, UNAVAILABLE if logs cannot be written or no port can be opened, RESOURCE_EXHAUSTED
-// without file descriptors. Call once per process, before starting threads: it changes signal handling.
+// written (disk full); 128 + signal if the user ended the job by a signal; that of the rank that failed first (128 +
+// signal if killed by one); else the command's own. NOT_FOUND if the command cannot be started, UNAVAILABLE if logs
+// cannot be written or no port can be opened, RESOURCE_EXHAUSTED without file descriptors. Call once per process, before
+// starting threads: it changes signal handling.
 absl::StatusOr<int> Supervise(const SuperviseOptions& options);
 
 }  // namespace plait::comm
