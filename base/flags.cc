@@ -20,7 +20,7 @@
 #include "base/flag_value.h"
 #include "base/nearest_word.h"
 #include "base/path.h"
-#include "base/standard_output.h"
+#include "base/process_exit.h"
 #include "base/status_macros.h"
 #include "base/terminal.h"
 #include "base/text.h"
@@ -326,7 +326,7 @@ absl::StatusOr<Request> ParseFlags(absl::Span<const std::string> arguments, cons
 }
 
 std::vector<std::string> ParseFlagsOrExit(int argc, char** argv, const ToolUsage& usage, int rank) {
-  CheckStandardOutputAtExit(usage.name);
+  PrepareExit(usage.name);
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   std::vector<std::string> positional;
   const absl::StatusOr<Request> request = ParseFlags(arguments, usage, &positional);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/types/span.h"
+#include "base/process_exit.h"
 #include "comm/session.h"
 #include "comm/testing/session_flags.h"
 #include "comm/testing/world.h"
@@ -64,6 +65,7 @@ const Communicator& World() { return *WorldOfThisProgram(); }
 }  // namespace plait::comm::testing
 
 int main(int argc, char** argv) {
+  plait::base::PrepareExit(argv[0]);
   auto session =
       plait::comm::Session::Start(&argc, &argv, plait::comm::testing::SessionOptionsFromFlags(argc, argv));
   if (!session.ok()) {

@@ -107,9 +107,12 @@ bool IsLeft(const std::string& path, const Owner& owner, const FolderLockOptions
   return StaysUntouched(path, options.watch_seconds);
 }
 
-// Removes the lock if it is still the one with `content`. One that another process put there meanwhile is left alone, or
-// put back if that happened between the check and the renaming.
-void RemoveLeft(const std::string& path, const std::string& content) {
+// Removes the lock at `path` if it is still the one with `content`; one that another process put there meanwhile is left
+// alone. Of processes that find the same old lock, flock() on the folder lets in one; where the file system has no
+// flock(), a new lock that was taken for the old one is put back.
+void RemoveLeft(const std::string& folder, const std::string& path, const std::string& content) {
+  const auto parent = base::FileDescriptor::Open(folder, base::FileDescriptor::Mode::kRead);
+  if (parent.ok() && !parent->Lock().ok()) return;
   if (ContentOf(path) != content) return;
   const std::string aside = absl::StrCat(path, ".", base::HostName(), ".", getpid(), ".left");
   if (rename(path.c_str(), aside.c_str()) != 0) return;
@@ -177,7 +180,7 @@ absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& 
     const std::string found = ContentOf(path);
     const Owner owner = OwnerOf(found);
     if (attempt > 3 || !IsLeft(path, owner, options)) return InUse(path, owner);
-    RemoveLeft(path, found);
+    RemoveLeft(folder, path, found);
   }
 }
 

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_descriptor.h"
 #include "base/testing/power_loss.h"
 
 namespace plait::training {
@@ -105,6 +106,19 @@ TEST(FolderLock, AWaitingJobLeavesTheLockThatAnotherHasTakenMeanwhile) {
   EXPECT_EQ(waiting.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(waiting.message()), ::testing::HasSubstr("(job 18)"));
   EXPECT_TRUE(fs::exists(folder + "/lock"));
+}
+
+// Both have found that its owner is gone.
+TEST(FolderLock, OnlyOneProcessAtATimeRemovesAnOldLock) {
+  const std::string folder = NewFolder("removing");
+  WriteLockOfThisHost(folder, fs::read_symlink("/proc/self/ns/pid"));
+  {
+    const auto removing = base::FileDescriptor::Open(folder, base::FileDescriptor::Mode::kRead);
+    ASSERT_TRUE(removing.ok() && removing->Lock().ok());
+    EXPECT_EQ(FolderLock::Take(folder, {}).status().code(), absl::StatusCode::kAlreadyExists);
+    EXPECT_TRUE(fs::exists(folder + "/lock"));
+  }
+  EXPECT_TRUE(FolderLock::Take(folder, {}).ok());
 }
 
 TEST(FolderLock, AnotherHostCountsAsLongAsItTouchesTheFile) {

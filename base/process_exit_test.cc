@@ -1,4 +1,4 @@
-#include "base/standard_output.h"
+#include "base/process_exit.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@ namespace {
 
 // Ends the process as a program that prints `bytes` letters to `path`.
 [[noreturn]] void PrintTo(const char* path, int bytes, int exit_code) {
-  CheckStandardOutputAtExit("tool");
+  PrepareExit("tool");
   if (std::freopen(path, "w", stdout) == nullptr) std::exit(99);
   for (int i = 0; i < bytes; ++i) std::fputc('a', stdout);
   std::exit(exit_code);
@@ -35,7 +35,7 @@ TEST(StandardOutput, OfAnotherErrorOrWithoutTextChangesNothing) {
 // The disk had no room in between only.
 TEST(StandardOutput, AnEarlierErrorCounts) {
   const auto print = [] {
-    CheckStandardOutputAtExit("tool");
+    PrepareExit("tool");
     if (std::freopen("/dev/full", "w", stdout) == nullptr) std::exit(99);
     std::puts("lost");
     std::fflush(stdout);
@@ -50,7 +50,7 @@ TEST(StandardOutput, AnEarlierErrorCounts) {
 TEST(StandardOutput, AClosedPipeIsQuiet) {
   const auto print = [](bool ignores_signal) {
     if (ignores_signal) std::signal(SIGPIPE, SIG_IGN);
-    CheckStandardOutputAtExit("tool");
+    PrepareExit("tool");
     int ends[2];
     if (pipe(ends) != 0) std::exit(99);
     dup2(ends[1], STDOUT_FILENO);
@@ -60,6 +60,25 @@ TEST(StandardOutput, AClosedPipeIsQuiet) {
   };
   EXPECT_EXIT(print(true), testing::ExitedWithCode(0), "^$");
   EXPECT_EXIT(print(false), testing::KilledBySignal(SIGPIPE), "^$");
+}
+
+struct SaysItsEnd {
+  ~SaysItsEnd() { std::fputs("destroyed ", stderr); }
+};
+
+TEST(PrepareExit, EndsBeforeStaticDestructorsAndFlushesStreams) {
+  const auto run = [] {
+    static const SaysItsEnd before;
+    PrepareExit("tool");
+    static const SaysItsEnd later;
+    std::atexit([] { std::fputs("registered later, ", stderr); });
+    std::FILE* const file = fdopen(dup(STDERR_FILENO), "w");
+    std::fputs("buffered", file);  // not flushed
+    std::exit(3);
+  };
+  const char* const expected = kExitRunsStaticDestructors ? "^registered later, destroyed destroyed buffered$"
+                                                          : "^registered later, destroyed buffered$";
+  EXPECT_EXIT(run(), testing::ExitedWithCode(3), expected);
 }
 
 }  // namespace

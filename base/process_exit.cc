@@ -1,0 +1,49 @@
+#include "base/process_exit.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/terminal.h"
+
+namespace plait::base {
+namespace {
+
+bool IsPipe(int file_descriptor) {
+  struct stat about;
+  return fstat(file_descriptor, &about) == 0 && (S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode));
+}
+
+// False, with a line on standard error, if standard output was cut.
+bool StandardOutputIsWhole(const std::string& program) {
+  const bool flushed = std::fflush(stdout) == 0;
+  const int error = errno;
+  if ((flushed && std::ferror(stdout) == 0) || IsPipe(STDOUT_FILENO)) return true;
+  // The reason is known only if it is this flush that failed.
+  const std::string reason = flushed ? "" : std::string(": ") + std::strerror(error);
+  WriteError(program + ": standard output cannot be written" + reason);
+  return false;
+}
+
+// Functions of on_exit() and static destructors run in reverse order of their registration.
+void End(int exit_code, void* program) {
+  const bool is_whole = exit_code != 0 || StandardOutputIsWhole(*static_cast<std::string*>(program));
+  if (is_whole && kExitRunsStaticDestructors) return;
+  std::fflush(nullptr);
+  _exit(is_whole ? exit_code : 1);  // exit() must not be called again
+}
+
+}  // namespace
+
+void PrepareExit(const std::string& program) {
+  // Never freed: it is used at the end.
+  static auto* const name = new std::string(program);
+  static const int registered = on_exit(End, name);
+  static_cast<void>(registered);
+}
+
+}  // namespace plait::base
