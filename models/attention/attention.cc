@@ -51,8 +51,8 @@ at::Tensor Attention(const at::Tensor& query, const at::Tensor& key, const at::T
     std::tie(keys, values) = options.cache->Append(options.layer, key, value, options.capacity);
     const std::int64_t seq = query.size(2), seen = keys.size(2) - seq;
     // LibTorch's is_causal mask is aligned to the first query and the first key.
-    causal = causal && seen == 0;
-    if (seen > 0 && seq > 1) mask = CausalMask(seq, seen, query.device());
+    causal = options.causal && seen == 0;
+    if (options.causal && seen > 0 && seq > 1) mask = CausalMask(seq, seen, query.device());
   }
   keys = context_parallel::PerQueryHead(keys, query.size(1));
   values = context_parallel::PerQueryHead(values, query.size(1));

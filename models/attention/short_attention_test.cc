@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/randn.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/sin.h>
 #include <ATen/ops/stack.h>
@@ -15,8 +16,10 @@
 #include <vector>
 
 #include "base/testing/same_on_threads.h"
+#include "models/attention/attention.h"
 #include "models/attention/kernels/head.h"
 #include "models/attention/testing/head_bounds.h"
+#include "models/key_value_cache.h"
 
 namespace plait::attention {
 namespace {
@@ -133,6 +136,30 @@ TEST(ShortAttentionTest, ItsGradientIsNotDifferentiatedAgain) {
     const at::Tensor out = ShortAttention(product, s.sizes());
     EXPECT_THROW(torch::autograd::grad({out}, {product}, {out.detach()}, {}, /*create_graph=*/true),
                  c10::Error);
+  }
+}
+
+// Queries that go on from a cache see all keys of it and, without a causal mask, all of their own.
+TEST(AttentionTest, WithoutAMaskLaterKeysOfACacheAreSeen) {
+  const auto draw = [] { return at::randn({2, 3, 5, 4}, at::kDouble); };
+  const at::Tensor query = draw(), key = draw(), value = draw();
+  for (const bool causal : {false, true}) {
+    const at::Tensor whole = at::scaled_dot_product_attention(query, key, value, {}, 0, causal);
+    for (const bool keeps_probabilities : {false, true}) {
+      models::KeyValueCache cache;
+      const auto piece = [&](std::int64_t first, std::int64_t count) {
+        const auto part = [&](const at::Tensor& x) { return x.narrow(2, first, count); };
+        return Attention(part(query), part(key), part(value),
+                         {.causal = causal,
+                          .keeps_probabilities = keeps_probabilities,
+                          .cache = &cache,
+                          .capacity = 5});
+      };
+      piece(0, 2);
+      // Some roundings of numbers of order 1.
+      EXPECT_LE((piece(2, 3) - whole.narrow(2, 2, 3)).abs().max().item<double>(), 0x1p-46)
+          << causal << keeps_probabilities;
+    }
   }
 }
 

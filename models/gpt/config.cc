@@ -1,7 +1,9 @@
 #include "models/gpt/config.h"
 
 #include <cmath>
+#include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -12,6 +14,20 @@ namespace plait::gpt {
 namespace {
 
 using hugging_face::Json, hugging_face::ReadSize, hugging_face::Refuse;
+
+// Transformers takes a common name (GPT2Config.attribute_map) before the model's own.
+absl::Status ReadSizes(const Json& config, GptOptions& options) {
+  const std::tuple<const char*, const char*, std::int64_t*> sizes[] = {
+      {"n_positions", "max_position_embeddings", &options.block_size},
+      {"n_layer", "num_hidden_layers", &options.n_layer},
+      {"n_head", "num_attention_heads", &options.n_head},
+      {"n_embd", "hidden_size", &options.n_embd}};
+  for (const auto& [own, common, size] : sizes) {
+    PLAIT_RETURN_IF_ERROR(ReadSize(config, own, *size));
+    PLAIT_RETURN_IF_ERROR(ReadSize(config, common, *size));
+  }
+  return ReadSize(config, "vocab_size", options.vocab_size);
+}
 
 absl::Status CheckFunction(const Json& config, const GptOptions& options) {
   const std::pair<const char*, bool> switches[] = {{"scale_attn_weights", true},
@@ -44,11 +60,7 @@ absl::StatusOr<GptOptions> OptionsFromConfig(absl::string_view text) {
   const Json type = config.value("model_type", Json());
   if (type != "gpt2") return Refuse("model_type", type, "\"gpt2\"");
   GptOptions options;
-  PLAIT_RETURN_IF_ERROR(ReadSize(config, "vocab_size", options.vocab_size));
-  PLAIT_RETURN_IF_ERROR(ReadSize(config, "n_positions", options.block_size));
-  PLAIT_RETURN_IF_ERROR(ReadSize(config, "n_layer", options.n_layer));
-  PLAIT_RETURN_IF_ERROR(ReadSize(config, "n_head", options.n_head));
-  PLAIT_RETURN_IF_ERROR(ReadSize(config, "n_embd", options.n_embd));
+  PLAIT_RETURN_IF_ERROR(ReadSizes(config, options));
   PLAIT_ASSIGN_OR_RETURN(options.gelu, GeluNamed(config.value("activation_function", Json("gelu_new"))));
   const Json bias = config.value("bias", Json(true));
   if (!bias.is_boolean()) return Refuse("bias", bias, "true or false");

@@ -147,5 +147,19 @@ TEST(OptionsFromConfig, HasTransformersDefaults) {
   EXPECT_EQ(*OptionsFromConfig("{\"model_type\": \"gpt2\"}"), *PresetNamed("gpt2"));
 }
 
+// Transformers' attribute_map: these set the same options, and count where both are there.
+TEST(OptionsFromConfig, ReadsTheCommonNamesOfSizes) {
+  GptOptions expected = *PresetNamed("gpt2");
+  expected.block_size = 64;
+  expected.n_layer = 2;
+  expected.n_head = 16;
+  expected.n_embd = 256;
+  const auto options = OptionsFromConfig(
+      "{\"model_type\": \"gpt2\", \"n_head\": 8, \"num_attention_heads\": 16, \"hidden_size\": 256, "
+      "\"num_hidden_layers\": 2, \"max_position_embeddings\": 64}");
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(*options, expected);
+}
+
 }  // namespace
 }  // namespace plait::gpt

@@ -69,7 +69,8 @@ void CheckShapes(const at::Tensor& x, const at::Tensor& weight) {
 
 at::Tensor Product(const at::Tensor& left, const at::Tensor& right, const at::Tensor& addend) {
   const at::NoGradGuard not_recorded;
-  if (left.size(0) >= kFewestRows && HasOwnProducts(left) && HasOwnProducts(right)) {
+  const bool same = left.scalar_type() == right.scalar_type();
+  if (same && left.size(0) >= kFewestRows && HasOwnProducts(left) && HasOwnProducts(right)) {
     return Multiply(left, right, {.bias = {}, .residual = addend});
   }
   return addend.defined() ? at::addmm(addend, left, right) : at::mm(left, right);

@@ -201,5 +201,14 @@ TEST(LinearDeathTest, AddendsHaveTheTypeAndShapeOfTheResult) {
   EXPECT_DEATH(AddLinear(at::empty({40, 4}, at::kBFloat16), x, weight), "a residual CPUBFloat16Type");
 }
 
+// Kernels read both operands as numbers of one type.
+TEST(LinearDeathTest, OperandsHaveOneType) {
+  const at::Tensor x = at::ones({40, 8}), other = at::ones({8, 4}, at::kBFloat16);
+  EXPECT_THROW(Product(x, other), c10::Error);  // LibTorch's refuse them
+  EXPECT_THROW(Product(other.t().repeat({10, 1}), x.t()), c10::Error);
+  if (!HasOwnProducts(x)) return;
+  EXPECT_DEATH(Multiply(x, other), "a product of CPUFloatType and CPUBFloat16Type");
+}
+
 }  // namespace
 }  // namespace plait::linear

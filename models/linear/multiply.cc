@@ -65,6 +65,8 @@ bool HasOwnProducts(const at::Tensor& tensor) {
 at::Tensor Multiply(const at::Tensor& left, const at::Tensor& right, const Addends& addends) {
   PLAIT_CHECK(left.dim() == 2 && right.dim() == 2 && left.size(1) == right.size(0))
       << "a product of " << left.sizes() << " and " << right.sizes();
+  PLAIT_CHECK(left.scalar_type() == right.scalar_type())
+      << "a product of " << left.toString() << " and " << right.toString();
   const at::Tensor out = at::empty({left.size(0), right.size(1)}, left.options());
   CheckAddend("bias", addends.bias, {out.size(1)}, out);
   CheckAddend("residual", addends.residual, out.sizes(), out);

@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/core/Generator.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
@@ -66,6 +67,8 @@ class BlockBackward final : public torch::autograd::Node {
   }
 
   variable_list apply(variable_list&& gradients) override {
+    TORCH_CHECK(!at::GradMode::is_enabled(),
+                "CheckpointActivations: its gradient cannot be differentiated again");
     variable_list inputs;
     for (const SavedVariable& saved : inputs_) {
       const at::Tensor tensor = saved.unpack();

@@ -11,6 +11,7 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 #include <torch/utils.h>
@@ -183,6 +184,13 @@ TEST(CheckpointActivations, AnInputThatWasChangedIsFoundOut) {
   const at::Tensor output = network.Forward(input);
   input.add_(1);
   EXPECT_THROW(output.sum().backward(), c10::Error);
+}
+
+// The repeated pass is not part of a graph: a second derivative would lack all terms.
+TEST(CheckpointActivations, ItsGradientIsNotDifferentiatedAgain) {
+  Network network(true);
+  const at::Tensor input = Input().requires_grad_(true), output = network.Forward(input);
+  EXPECT_THROW(torch::autograd::grad({output.sum()}, {input}, {}, {}, /*create_graph=*/true), c10::Error);
 }
 
 class CountingHook final : public torch::autograd::PostAccumulateGradHook {

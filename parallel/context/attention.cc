@@ -36,6 +36,7 @@ struct AllToAllFunction : torch::autograd::Function<AllToAllFunction> {
     return Exchanged(comm, parts);
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    CheckOnce();
     return {Exchanged(Recorded<comm::Communicator>(*context), gradients[0]), at::Tensor()};
   }
 };
@@ -64,6 +65,7 @@ struct DroppingFunction : torch::autograd::Function<DroppingFunction> {
     return part.out.to(query.scalar_type());
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    CheckOnce();
     const auto& options = Recorded<AttentionOptions>(*context);
     const variable_list saved = context->get_saved_variables();
     const PartGradients part =

@@ -1,10 +1,12 @@
 #include "parallel/context/attention_part.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/logaddexp.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
+#include <c10/util/Exception.h>
 
 #include <cmath>
 #include <limits>
@@ -80,6 +82,10 @@ PartGradients GradientsOfPart(const PartInput& input, const at::Tensor& out_grad
   return {at::matmul(of_scores, input.keys.to(type)),
           at::matmul(of_scores.transpose(2, 3), input.queries.to(type)),
           at::matmul(Dropped(input, probabilities).transpose(2, 3), gradient)};
+}
+
+void CheckOnce() {
+  TORCH_CHECK(!at::GradMode::is_enabled(), "Attention: its gradient cannot be differentiated again");
 }
 
 }  // namespace plait::context_parallel

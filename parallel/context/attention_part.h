@@ -41,6 +41,9 @@ struct PartGradients {
 PartGradients GradientsOfPart(const PartInput& input, const at::Tensor& out_gradient,
                               const PartOutput& whole);
 
+// Throws in a backward pass that autograd records (create_graph): second derivatives would lack terms.
+void CheckOnce();
+
 }  // namespace plait::context_parallel
 
 #endif  // PLAIT_PARALLEL_CONTEXT_ATTENTION_PART_H_

@@ -10,6 +10,7 @@
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
 #include <limits>
@@ -132,6 +133,23 @@ TEST(Attention, MergesPartsOfAnyMagnitude) {
   const at::Tensor out = Attention(axis, part(all.query), part(all.key), part(all.value));
   // Scores of some thousands have errors of some 1e-12.
   EXPECT_LE(Largest(out - part(Reference(all, true))), 1e-10);
+}
+
+// With dropout parts are matrix products, which autograd would record without the sums over all keys.
+TEST(Attention, ItsGradientIsNotDifferentiatedAgain) {
+  for (const ContextKind kind : {ContextKind::kRing, ContextKind::kUlysses}) {
+    const ContextAxis axis(World(), kind);
+    const std::int64_t n = World().size();
+    const at::Tensor query = Leaf(Random({kBatch, n, 2, kWidth}, 1)), key = Leaf(query);
+    for (const double dropped : {0.0, 0.3}) {
+      if (n == 1 && dropped == 0) continue;  // LibTorch's
+      AttentionOptions options;
+      if (dropped > 0) options.dropout = {.mask = {dropped, kMaskSeed}, .whole_heads = n};
+      const at::Tensor out = Attention(axis, query, key, key, options);
+      EXPECT_THROW(torch::autograd::grad({out.sum()}, {query}, {}, {}, /*create_graph=*/true), c10::Error)
+          << dropped;
+    }
+  }
 }
 
 TEST(ContextAxis, EveryTokenIsOnOneRank) {

@@ -137,6 +137,7 @@ struct RingFunction : torch::autograd::Function<RingFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    CheckOnce();
     const Ring& ring = tensor_parallel::Recorded<Ring>(*context);
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &query = saved[0], &keys_values = saved[1], &out = saved[2], &log_sum = saved[3];

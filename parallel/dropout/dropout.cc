@@ -1,6 +1,7 @@
 #include "parallel/dropout/dropout.h"
 
 #include <ATen/Dispatch.h>
+#include <ATen/OpMathType.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/arange.h>
@@ -31,13 +32,14 @@ std::uint32_t ThresholdOf(double probability) {
 
 double ScaleOf(double probability) { return 1 / (1 - probability); }
 
-// `column(j)`: index of column j in the whole tensor.
-template <typename T, typename Column>
+// `column(j)`: index of column j in the whole tensor. `scale` is float for half-precision types: rounded to T it would
+// bias all results.
+template <typename T, typename Scale, typename Column>
 void ScaleRow(const T* in, T* out, std::int64_t columns, std::uint64_t row, std::uint64_t key,
-              std::uint32_t threshold, T scale, const Column& column) {
+              std::uint32_t threshold, Scale scale, const Column& column) {
   for (std::int64_t j = 0; j < columns; ++j) {
     const bool kept = RandomBits(key, row + static_cast<std::uint64_t>(column(j))) >= threshold;
-    out[j] = kept ? static_cast<T>(in[j] * scale) : T(0);
+    out[j] = kept ? static_cast<T>(static_cast<Scale>(in[j]) * scale) : T(0);
   }
 }
 
@@ -60,7 +62,7 @@ at::Tensor OnProcessor(const at::Tensor& x, const Mask& mask, const Elements& el
         const auto row = static_cast<std::uint64_t>(row_index[i] * elements.whole_columns);
         const auto scale = [&](const auto& column) {
           ScaleRow(from + i * columns, to + i * columns, columns, row, key, threshold,
-                   static_cast<scalar_t>(ScaleOf(mask.probability)), column);
+                   static_cast<at::opmath_type<scalar_t>>(ScaleOf(mask.probability)), column);
         };
         if (listed) {
           scale([column_index](std::int64_t j) { return column_index[j]; });
@@ -76,7 +78,7 @@ at::Tensor OnProcessor(const at::Tensor& x, const Mask& mask, const Elements& el
 at::Tensor Scaled(const at::Tensor& x, const Mask& mask, const Elements& elements) {
   if (x.is_cpu()) return OnProcessor(x, mask, elements);
   if (x.is_meta()) return at::empty_like(x, at::MemoryFormat::Contiguous);
-  return x * internal::Kept(x, mask, elements).to(x.scalar_type()).mul_(ScaleOf(mask.probability));
+  return (x * ScaleOf(mask.probability)).masked_fill_(internal::Kept(x, mask, elements).logical_not_(), 0);
 }
 
 struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
@@ -95,7 +97,7 @@ struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
     const variable_list indices = context->get_saved_variables();
     const Elements elements = {indices[0], saved["whole_columns"].toInt(), saved["first_column"].toInt(),
                                indices[1]};
-    return {Scaled(gradients[0], mask, elements), {}, {}};
+    return {apply(gradients[0], mask, elements), {}, {}};
   }
 };
 

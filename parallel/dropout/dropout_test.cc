@@ -6,12 +6,14 @@
 #include <ATen/ops/count_nonzero.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
+#include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "base/testing/same_on_threads.h"
@@ -107,6 +109,30 @@ TEST(Dropout, GradientHasTheSameMask) {
   const Mask mask = {.probability = 0.4, .seed = 9};
   Dropout(x, mask, Whole()).backward(g);
   EXPECT_TRUE(x.grad().equal(Dropout(g, mask, Whole())));
+}
+
+// y = m x with a mask m; the gradient of sum(y^3) is 3 m^3 x^2, and that of its sum 6 m^3 x.
+TEST(Dropout, ItsGradientIsDifferentiatedAgain) {
+  const at::Tensor x = at::randn({kRows, kColumns}, at::kDouble).requires_grad_(true);
+  const Mask mask = {.probability = 0.5, .seed = 9};  // scales by 2, exactly
+  const at::Tensor m = Dropout(at::ones_like(x.detach()), mask, Whole());
+  const at::Tensor y = Dropout(x, mask, Whole());
+  const at::Tensor once = torch::autograd::grad({(y * y * y).sum()}, {x}, {}, {}, /*create_graph=*/true)[0];
+  const at::Tensor twice = torch::autograd::grad({once.sum()}, {x})[0], expected = m * m * m * x.detach() * 6;
+  // A few roundings of each element.
+  EXPECT_LE((twice - expected).abs().sub(expected.abs() * 0x1p-50).max().item<double>(), 0);
+}
+
+// A rounded scale 1 / (1 - p) would shift all numbers in one direction.
+TEST(Dropout, HalfPrecisionIsRoundedOnce) {
+  for (const auto& [type, rounding] : {std::pair{at::kBFloat16, 0x1p-8}, {at::kHalf, 0x1p-11}}) {
+    const at::Tensor x = (at::rand({kRows, kColumns}) + 1).to(type);
+    const Mask mask = {.probability = 0.1, .seed = 9};
+    const at::Tensor y = Dropout(x, mask, Whole()).to(at::kDouble), exact = x.to(at::kDouble) / 0.9;
+    const at::Tensor error = (y - exact).abs().mul_(y.ne(0)).div_(exact);
+    // And the product in float32, twice.
+    EXPECT_LE(error.max().item<double>(), rounding + 0x1p-23) << type;
+  }
 }
 
 TEST(Dropout, OperatorsOfOtherDevicesMakeTheSameMask) {

@@ -122,6 +122,10 @@ void TiledLinear::Load(const at::Tensor& weight, const at::Tensor& bias) const {
   const TiledLinearOptions& options = state_->options;
   PLAIT_CHECK(weight.dim() == 2 && weight.size(0) == options.out && weight.size(1) == options.in)
       << "weight of shape " << weight.sizes();
+  PLAIT_CHECK(options.bias || !bias.defined()) << "bias of shape " << bias.sizes() << "; expected none";
+  PLAIT_CHECK(!options.bias || bias.defined()) << "no bias; expected [" << options.out << "]";
+  PLAIT_CHECK(!options.bias || bias.sizes() == at::IntArrayRef{options.out})
+      << "bias of shape " << bias.sizes() << "; expected [" << options.out << "]";
   std::int64_t row = 0;
   for (std::int64_t o = 0; o < options.out_tiles; row += state_->out_sizes[o++]) {
     std::int64_t column = 0;

@@ -98,6 +98,16 @@ TEST(TiledLinear, TakesInputsOfAnyRank) {
   EXPECT_EQ(vector.sizes(), (std::vector<std::int64_t>{4}));
 }
 
+TEST(TiledLinearDeathTest, LoadsABiasOfItsOwnSizeOnly) {
+  const TiledLinear tiled({.in = 5, .out = 4, .in_tiles = 2, .out_tiles = 2}, at::kDouble);
+  const TiledLinear bare({.in = 5, .out = 4, .bias = false}, at::kDouble);
+  const at::Tensor weight = at::randn({4, 5}, at::kDouble), bias = at::randn({4}, at::kDouble);
+  bare.Load(weight, {});
+  EXPECT_DEATH(tiled.Load(weight, at::randn({8}, at::kDouble)), "bias of shape \\[8\\]; expected \\[4\\]");
+  EXPECT_DEATH(tiled.Load(weight, {}), "no bias; expected \\[4\\]");
+  EXPECT_DEATH(bare.Load(weight, bias), "bias of shape \\[4\\]; expected none");
+}
+
 TEST(TiledLinear, IsAnOrdinaryModule) {
   const TiledLinear tiled({.in = 5, .out = 4, .in_tiles = 2, .out_tiles = 2}, at::kFloat);
   std::vector<std::string> of_module, of_units;
