@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/seed.h"
@@ -47,13 +48,15 @@ bool IsImageName(const fs::path& path) {
   return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
 }
 
-// Names in a folder for which `wanted` holds, in order.
+// Names in a folder for which `wanted` holds, in order; without hidden ones, which other programs leave: .ipynb_checkpoints,
+// ._1.png.
 template <typename Wanted>
 std::vector<std::string> NamesIn(const std::string& folder, const Wanted& wanted) {
   std::vector<std::string> names;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (wanted(entry)) names.push_back(entry.path().filename());
+    const std::string name = entry.path().filename();
+    if (!absl::StartsWith(name, ".") && wanted(entry)) names.push_back(name);
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -82,6 +85,18 @@ absl::Status AddFiles(const std::string& folder, const std::vector<std::string>&
   return absl::OkStatus();
 }
 
+// A class that cannot be learned would count as one.
+absl::Status CheckEachClassHasFiles(const std::string& folder, const std::vector<std::string>& classes,
+                                    const std::vector<LabelledFile>& files) {
+  std::vector<bool> has_files(classes.size());
+  for (const LabelledFile& file : files) has_files[file.label] = true;
+  const auto empty = std::find(has_files.begin(), has_files.end(), false);
+  if (files.empty() || empty == has_files.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(folder, "/", classes[empty - has_files.begin()],
+                                                 ": a class without images; expected .jpg and .png files in "
+                                                 "it, or no such folder"));
+}
+
 // Takes the files for testing out of `train`; `prefix` is not part of what is hashed.
 std::vector<LabelledFile> SplitByHash(std::size_t prefix, std::vector<LabelledFile>& train) {
   std::vector<LabelledFile> test, rest;
@@ -104,6 +119,7 @@ absl::StatusOr<ImageSets> FindClassFolders(const std::string& folder) {
   sets.class_names = FoldersIn(train_folder);
   std::vector<LabelledFile> train, test;
   PLAIT_RETURN_IF_ERROR(AddFiles(train_folder, sets.class_names, train));
+  PLAIT_RETURN_IF_ERROR(CheckEachClassHasFiles(train_folder, sets.class_names, train));
   if (split) {
     PLAIT_RETURN_IF_ERROR(AddFiles(folder + (has("val") ? "/val" : "/test"), sets.class_names, test));
   } else {
@@ -120,6 +136,7 @@ absl::StatusOr<ImageSets> FindClassFolders(const std::string& folder) {
   // Mean and deviation of ImageNet, as torchvision's models use them.
   sets.scale = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
   sets.source = absl::StrCat("image files in ", folder);
+  sets.sorted = true;
   return sets;
 }
 
