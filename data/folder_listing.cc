@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
@@ -16,7 +17,8 @@ absl::StatusOr<std::vector<std::string>> NamesIn(
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (wanted(*entry)) names.push_back(entry->path().filename().string());
+    const std::string name = entry->path().filename().string();
+    if (!absl::StartsWith(name, ".") && wanted(*entry)) names.push_back(name);
   }
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat(folder, ": cannot be listed"));
   std::sort(names.begin(), names.end());

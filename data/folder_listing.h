@@ -11,8 +11,9 @@
 
 namespace plait::data {
 
-// The names for which `wanted` returns true, sorted by bytes. NOT_FOUND, PERMISSION_DENIED or another code of errno, with
-// the folder's path, if it cannot be listed to its end.
+// The names for which `wanted` returns true, sorted by bytes; without hidden ones, which other programs leave:
+// .ipynb_checkpoints, ._1.png. NOT_FOUND, PERMISSION_DENIED or another code of errno, with the folder's path, if it
+// cannot be listed to its end.
 absl::StatusOr<std::vector<std::string>> NamesIn(
     const std::string& folder, const std::function<bool(const std::filesystem::directory_entry&)>& wanted);
 

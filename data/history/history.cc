@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <functional>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/check.h"
 #include "base/status_macros.h"
@@ -75,6 +77,19 @@ absl::Status CheckEachOnce(const std::string& path, const std::vector<Metric>& m
       absl::StrCat(path, ": ", metrics[*twice].name, " is in one draw twice; expected once"));
 }
 
+// Draws at which a file was resumed that are still in it, and `draws`. Files of earlier versions tell only the last.
+std::string ResumedAt(const File& file, std::int64_t draws) {
+  const absl::StatusOr<std::int64_t> last = IntAttribute(file, "/", "resumed_at_draw");
+  const std::string known =
+      TextAttribute(file, "/", "resumed_at_draws").value_or(last.ok() ? absl::StrCat(*last) : "");
+  std::string all;
+  for (const absl::string_view text : absl::StrSplit(known, ' ', absl::SkipEmpty())) {
+    std::int64_t draw = 0;
+    if (absl::SimpleAtoi(text, &draw) && draw < draws) absl::StrAppend(&all, draw, " ");
+  }
+  return absl::StrCat(all, draws);
+}
+
 }  // namespace
 
 History::History(std::string path, const HistoryOptions& options, JournalWriter journal)
@@ -116,6 +131,7 @@ absl::StatusOr<std::unique_ptr<History>> History::Resume(const std::string& path
     for (const auto& [name, text] : options.attributes)
       PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", name, text));
     PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "complete", std::int64_t{0}));
+    PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "resumed_at_draws", ResumedAt(file, draws)));
     return SetAttribute(file, "/", "resumed_at_draw", draws);
   }));
   auto history = std::unique_ptr<History>(new History(path, options, std::move(journal)));

@@ -4,7 +4,8 @@
 // complete integer variables as integers.
 //
 // Root attributes: format "plait history", format_version 3 (2 had no integers, 1 no vectors either; both can be
-// read and resumed), Conventions "CF-1.8", those of the run, complete (1: closed normally), resumed_at_draw.
+// read and resumed), Conventions "CF-1.8", those of the run, complete (1: closed normally), resumed_at_draw
+// (the last), resumed_at_draws (all: "3 8").
 // Variables have units, long_name and statistic where they are known.
 #ifndef PLAIT_DATA_HISTORY_HISTORY_FILE_H_
 #define PLAIT_DATA_HISTORY_HISTORY_FILE_H_

@@ -229,10 +229,14 @@ TEST(History, ResumeCutsWhatTheCheckpointDoesNotKnow) {
   EXPECT_THAT(Column(path, "new"), ElementsAre(IsNan(), IsNan(), IsNan(), IsNan(), 5));
   EXPECT_EQ(*IntAttribute(*File::Open(path), "/", "resumed_at_draw"), 4);
   EXPECT_EQ(*TextAttribute(*File::Open(path), "/", "seed"), "13");
+  EXPECT_EQ(*TextAttribute(*File::Open(path), "/", "resumed_at_draws"), "4");
   auto longer = *History::Resume(path, 7, {});
   ASSERT_TRUE(longer->Append({{"loss", 70}}).ok());
   ASSERT_TRUE(longer->Close().ok());
   EXPECT_THAT(Column(path, "loss"), ElementsAre(0, 1, 2, 3, 40, IsNan(), IsNan(), 70));
+  EXPECT_EQ(*TextAttribute(*File::Open(path), "/", "resumed_at_draws"), "4 7");
+  ASSERT_TRUE((*History::Resume(path, 6, {}))->Close().ok());
+  EXPECT_EQ(*TextAttribute(*File::Open(path), "/", "resumed_at_draws"), "4 6") << "draw 7 is gone";
   EXPECT_EQ(History::Resume(NewPath("none.h5"), 1, {}).status().code(), absl::StatusCode::kNotFound);
 }
 

@@ -43,7 +43,7 @@ absl::StatusOr<ImageSplit> ReadSplit(const std::string& folder, const std::strin
   const std::string images_path = FindFile(folder, images), labels_path = FindFile(folder, labels);
   for (const auto& [path, name] : {std::pair(images_path, images), std::pair(labels_path, labels)}) {
     if (path.empty()) {
-      return absl::NotFoundError(absl::StrCat(folder, ": ", name, " is missing, plain or .gz"));
+      return absl::FailedPreconditionError(absl::StrCat(folder, ": ", name, " is missing, plain or .gz"));
     }
   }
   return ReadIdxSplit(images_path, labels_path);

@@ -18,8 +18,9 @@
 
 namespace plait::data {
 
-// Class names are numbers: ten, or as many as the labels need. Errors of ReadIdxSplit; NotFound, listing the
-// expected names, if a file is missing; InvalidArgument if training and test images differ in size. Local.
+// Class names are numbers: ten, or as many as the labels need. Errors of ReadIdxSplit; NotFound, listing the expected
+// names, without training images; FailedPrecondition if another file is missing; InvalidArgument if training and test
+// images differ in size. Local.
 absl::StatusOr<ImageSet> ReadImageFolder(const std::string& folder);
 
 // "T-shirt/top", "Trouser", ...: the ten of Xiao, Rasul, Vollgraf, arXiv:1708.07747.

@@ -78,7 +78,7 @@ TEST(ReadImageFolder, SaysWhatIsMissing) {
               StartsWith(folder + ": no IDX images here: expected train-images-idx3-ubyte, "));
   WriteImageFolder(SmallImageSet(), folder, true);
   fs::remove(folder + "/t10k-labels-idx1-ubyte.gz");
-  EXPECT_EQ(ErrorOf(ReadImageFolder(folder), absl::StatusCode::kNotFound),
+  EXPECT_EQ(ErrorOf(ReadImageFolder(folder), absl::StatusCode::kFailedPrecondition),
             folder + ": t10k-labels-idx1-ubyte is missing, plain or .gz");
 }
 

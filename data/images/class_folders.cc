@@ -67,16 +67,16 @@ absl::Status AddFiles(const std::string& folder, const std::vector<std::string>&
   return absl::OkStatus();
 }
 
-// NotFound if a class has no file: a folder that is no class would otherwise add one.
-absl::Status CheckEachHasImages(const std::string& folder, const std::vector<std::string>& classes,
-                                const std::vector<LabelledFile>& files) {
-  std::vector<std::int64_t> counts(classes.size());
-  for (const LabelledFile& file : files) ++counts[file.label];
-  const auto empty = std::find(counts.begin(), counts.end(), 0);
-  if (empty == counts.end()) return absl::OkStatus();
-  return absl::NotFoundError(
-      absl::StrCat(folder, "/", classes[empty - counts.begin()],
-                   ": a class without images; expected .jpg or .png files in it, or no such folder"));
+// A class that cannot be learned would count as one.
+absl::Status CheckEachClassHasFiles(const std::string& folder, const std::vector<std::string>& classes,
+                                    const std::vector<LabelledFile>& files) {
+  std::vector<bool> has_files(classes.size());
+  for (const LabelledFile& file : files) has_files[file.label] = true;
+  const auto empty = std::find(has_files.begin(), has_files.end(), false);
+  if (files.empty() || empty == has_files.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(folder, "/", classes[empty - has_files.begin()],
+                                                 ": a class without images; expected .jpg and .png files in "
+                                                 "it, or no such folder"));
 }
 
 // Takes the files for testing out of `train`; `prefix` is not part of what is hashed.
@@ -101,7 +101,7 @@ absl::StatusOr<ImageSets> FindClassFolders(const std::string& folder) {
   PLAIT_ASSIGN_OR_RETURN(sets.class_names, ClassFoldersIn(train_folder));
   std::vector<LabelledFile> train, test;
   PLAIT_RETURN_IF_ERROR(AddFiles(train_folder, sets.class_names, train));
-  if (!train.empty()) PLAIT_RETURN_IF_ERROR(CheckEachHasImages(train_folder, sets.class_names, train));
+  PLAIT_RETURN_IF_ERROR(CheckEachClassHasFiles(train_folder, sets.class_names, train));
   if (split) {
     PLAIT_RETURN_IF_ERROR(AddFiles(folder + (has("val") ? "/val" : "/test"), sets.class_names, test));
   } else {
@@ -118,6 +118,7 @@ absl::StatusOr<ImageSets> FindClassFolders(const std::string& folder) {
   // Mean and deviation of ImageNet, as torchvision's models use them.
   sets.scale = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
   sets.source = absl::StrCat("image files in ", folder);
+  sets.sorted = true;
   return sets;
 }
 

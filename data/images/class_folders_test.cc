@@ -108,6 +108,42 @@ TEST(ClassFolders, FindsTrainAndVal) {
               HasSubstr("val/horse: not a class of the training set"));
 }
 
+TEST(ClassFolders, LeavesHiddenNamesOut) {
+  const std::string folder = Folder("hidden");
+  const std::string png = PngBytes(PatternImage(4, 6));
+  for (const char* name : {"train/cat/1.png", "train/cat/._1.png", "train/.ipynb_checkpoints/1.png",
+                           "train/dog/1.png", "val/cat/1.png", "val/.cache/1.png"}) {
+    WriteFile(absl::StrCat(folder, "/", name), png);
+  }
+  const absl::StatusOr<ImageSets> sets = OpenImageSets({.data = folder});
+  ASSERT_TRUE(sets.ok()) << sets.status();
+  EXPECT_EQ(sets->class_names, (std::vector<std::string>{"cat", "dog"}));
+  EXPECT_EQ(sets->train->samples(), 2);
+  EXPECT_EQ(sets->test->samples(), 1);
+  std::filesystem::create_directories(folder + "/train/cow");
+  EXPECT_THAT(std::string(FindClassFolders(folder).status().message()),
+              HasSubstr("train/cow: a class without images"));
+}
+
+TEST(ClassFolders, AFewOfThemAreOfAllClasses) {
+  const std::string folder = Folder("few");
+  for (int i = 0; i < 20; ++i) {
+    WriteFile(absl::StrCat(folder, "/train/k", i / 5, "/", i, ".png"), PngBytes(PatternImage(1, 1 + i)));
+  }
+  WriteFile(folder + "/val/k0/1.png", PngBytes(PatternImage(1, 1)));
+  const absl::StatusOr<ImageSets> sets = FindClassFolders(folder);
+  ASSERT_TRUE(sets.ok()) << sets.status();
+  EXPECT_TRUE(sets->sorted);
+  const std::shared_ptr<const ImageSource> few = SpacedOf(sets->train, 4);
+  ASSERT_EQ(few->samples(), 4);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(few->label(i), i);
+    EXPECT_EQ(few->Read(i)->columns, 1 + 5 * i);
+  }
+  EXPECT_EQ(SpacedOf(sets->train, 20), sets->train);
+  EXPECT_EQ(FirstOf(sets->train, 6)->label(5), 1);
+}
+
 // A tenth by the files' names, wherever the folder is.
 TEST(ClassFolders, SplitsOneFolderByNames) {
   std::set<std::string> tests[2];
@@ -142,11 +178,11 @@ TEST(ClassFolders, NamesWhatIsMissing) {
   WriteFile(folder + "/val/cat/a.jpg", "no image");
   const absl::StatusOr<ImageSets> sets = OpenImageSets({.data = folder});
   ASSERT_TRUE(sets.ok()) << sets.status();
-  std::filesystem::create_directories(folder + "/train/.checkpoints");
-  EXPECT_THAT(std::string(OpenImageSets({.data = folder}).status().message()),
-              HasSubstr("empty/train/.checkpoints: a class without images"));
   EXPECT_EQ(sets->train->Read(0).status().message(),
             folder + "/train/cat/a.jpg: neither a JPEG nor a PNG image");
+  WriteFile(folder + "/train-images-idx3-ubyte", "");
+  EXPECT_THAT(std::string(OpenImageSets({.data = folder}).status().message()),
+              HasSubstr("empty: train-labels-idx1-ubyte is missing, plain or .gz"));
 }
 
 }  // namespace

@@ -12,17 +12,20 @@ namespace {
 
 double FourDigits(double value) { return std::round(value * 1e4) / 1e4; }
 
-class First final : public ImageSource {
+// As many as `samples`, evenly spaced among the first `of`.
+class Some final : public ImageSource {
  public:
-  First(std::shared_ptr<const ImageSource> source, std::int64_t samples)
-      : source_(std::move(source)), samples_(samples) {}
+  Some(std::shared_ptr<const ImageSource> source, std::int64_t samples, std::int64_t of)
+      : source_(std::move(source)), samples_(samples), of_(of) {}
   std::int64_t samples() const override { return samples_; }
-  std::int64_t label(std::int64_t index) const override { return source_->label(index); }
-  absl::StatusOr<Image> Read(std::int64_t index) const override { return source_->Read(index); }
+  std::int64_t label(std::int64_t index) const override { return source_->label(PlaceOf(index)); }
+  absl::StatusOr<Image> Read(std::int64_t index) const override { return source_->Read(PlaceOf(index)); }
 
  private:
+  std::int64_t PlaceOf(std::int64_t index) const { return index * of_ / samples_; }
+
   std::shared_ptr<const ImageSource> source_;
-  std::int64_t samples_;
+  std::int64_t samples_, of_;
 };
 
 class GreyImages final : public ImageSource {
@@ -46,7 +49,12 @@ std::string ImageSets::description() const { return synthetic ? "synthetic stand
 
 std::shared_ptr<const ImageSource> FirstOf(std::shared_ptr<const ImageSource> source, std::int64_t samples) {
   if (source->samples() <= samples) return source;
-  return std::make_shared<First>(std::move(source), samples);
+  return std::make_shared<Some>(std::move(source), samples, samples);
+}
+
+std::shared_ptr<const ImageSource> SpacedOf(std::shared_ptr<const ImageSource> source, std::int64_t samples) {
+  const std::int64_t all = source->samples();
+  return all <= samples ? source : std::make_shared<Some>(std::move(source), samples, all);
 }
 
 absl::StatusOr<ChannelScale> ScaleOf(const ImageSource& source, std::int64_t channels, std::int64_t at_most) {

@@ -45,6 +45,7 @@ struct ImageSets {
   ChannelScale scale;
   std::string source;  // where the images come from, human-readable
   bool synthetic = false;
+  bool sorted = false;  // by class: the first ones are of one class
 
   // The source, prefixed with "synthetic" if the images are generated. Programs print it wherever they name their
   // data.
@@ -53,6 +54,8 @@ struct ImageSets {
 
 // The first `samples` images of a source, or all if it has fewer.
 std::shared_ptr<const ImageSource> FirstOf(std::shared_ptr<const ImageSource> source, std::int64_t samples);
+// The same number of images, evenly spaced.
+std::shared_ptr<const ImageSource> SpacedOf(std::shared_ptr<const ImageSource> source, std::int64_t samples);
 
 // Mean and (population) standard deviation of pixel / 255 per channel, over the first `at_most` images, rounded to
 // four decimals. A deviation of zero becomes 1. Errors of Read; CHECK-fails without images.

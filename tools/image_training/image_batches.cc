@@ -38,8 +38,9 @@ absl::StatusOr<data::ImageSets> AgreeOnImages(absl::StatusOr<data::ImageSets> op
   if (!flag.empty()) mine = base::Prefixed(mine, flag);
   PLAIT_RETURN_IF_ERROR(world.Agree(mine));
   if (max_samples > 0) {
-    opened->train = data::FirstOf(opened->train, max_samples);
-    opened->test = data::FirstOf(opened->test, max_samples);
+    const auto some = opened->sorted ? data::SpacedOf : data::FirstOf;
+    opened->train = some(opened->train, max_samples);
+    opened->test = some(opened->test, max_samples);
   }
   return opened;
 }

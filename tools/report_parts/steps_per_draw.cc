@@ -2,10 +2,13 @@
 
 #include <cmath>
 #include <cstdint>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 
 namespace plait::report {
@@ -16,18 +19,30 @@ std::int64_t WholeAttribute(const data::HistoryTable& table, const char* name) {
   return absl::SimpleAtoi(table.Attribute(name), &value) ? value : 0;
 }
 
+// Draws at which the run went on after an interruption; files of earlier versions tell only the last.
+std::set<std::int64_t> ResumedAt(const data::HistoryTable& table) {
+  std::set<std::int64_t> resumed = {WholeAttribute(table, "resumed_at_draw")};
+  for (const absl::string_view text :
+       absl::StrSplit(table.Attribute("resumed_at_draws"), ' ', absl::SkipEmpty())) {
+    std::int64_t draw = 0;
+    if (absl::SimpleAtoi(text, &draw)) resumed.insert(draw);
+  }
+  resumed.erase(0);  // began_at_step tells what draw 0 covers
+  return resumed;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<double>> StepsPerDraw(const data::HistoryTable& table) {
   const data::TableMetric* step = table.Find("step");
   if (!table.is_history() || step == nullptr || step->is_vector) return std::vector<double>();
   PLAIT_ASSIGN_OR_RETURN(std::vector<double> steps, table.Column("step"));
-  const std::int64_t resumed = WholeAttribute(table, "resumed_at_draw");
+  const std::set<std::int64_t> resumed = ResumedAt(table);
   double before = WholeAttribute(table, "began_at_step") > 0 ? kNaN : 0;
   for (std::size_t draw = 0; draw < steps.size(); ++draw) {
     const double covered = steps[draw] - std::exchange(before, steps[draw]);
     // Steps before the interruption count in some sums and not in others; one step is all of itself.
-    const bool partial = resumed > 0 && static_cast<std::int64_t>(draw) == resumed && covered != 1;
+    const bool partial = resumed.count(static_cast<std::int64_t>(draw)) > 0 && covered != 1;
     steps[draw] = covered > 0 && !partial ? covered : kNaN;
   }
   return steps;

@@ -113,6 +113,9 @@ TEST_F(StepsPerDrawTest, AResumedRunLeavesOutWhatItCannotKnow) {
   // In the same file, within an epoch.
   Write(kEpochs, {{"resumed_at_draw", "1"}});
   EXPECT_THAT(Steps(), ElementsAre(8, nan, 4));
+  // Within the second and the third epoch.
+  Write(kEpochs, {{"resumed_at_draw", "2"}, {"resumed_at_draws", "1 2"}});
+  EXPECT_THAT(Steps(), ElementsAre(8, nan, nan));
   // From the beginning again: a run that was killed before its first checkpoint.
   Write(kEpochs, {{"resumed_at_draw", "0"}, {"began_at_step", "0"}});
   EXPECT_THAT(Steps(), ElementsAre(8, 8, 4));

@@ -131,16 +131,36 @@ std::int64_t DrawsToKeep(const std::string& path, const RunOutputsOptions& optio
   return later == steps->end() ? std::max(kept, options.resumed_draws) : kept;
 }
 
+std::string StampOf(std::int64_t unix_seconds) {
+  return absl::FormatTime("%Y-%m-%d-%H%M%S", absl::FromUnixSeconds(unix_seconds), absl::LocalTimeZone());
+}
+
+std::string Numbered(const std::string& stamp, std::int64_t number) {
+  return number == 1 ? stamp : absl::StrCat(stamp, "-", number);
+}
+
+// Returns the number in the name of the new folder: runs may begin in the same second. Errors are those of its probe.
+std::int64_t MakeOwnFolder(const std::string& parent, const std::string& stamp) {
+  base::MakeFolders(parent).IgnoreError();
+  std::error_code error;
+  std::int64_t number = 1;
+  while (!std::filesystem::create_directory(absl::StrCat(parent, "/", Numbered(stamp, number)), error) &&
+         !error)
+    ++number;
+  base::SyncFolder(parent);
+  return number;
+}
+
 }  // namespace
 
 absl::StatusOr<OutputFolder> OpenOutputFolder(const std::string& program, const std::string& outputs,
                                               const comm::Communicator& world) {
-  std::int64_t now[1] = {absl::ToUnixSeconds(absl::Now())};
-  world.Broadcast(comm::BufferOf(absl::MakeSpan(now)), 0);
-  OutputFolder folder;
-  folder.stamp = absl::FormatTime("%Y-%m-%d-%H%M%S", absl::FromUnixSeconds(now[0]), absl::LocalTimeZone());
-  folder.path =
-      outputs.empty() ? base::FromUser(absl::StrCat("outputs/", program, "/", folder.stamp)) : outputs;
+  const std::string parent = base::FromUser(absl::StrCat("outputs/", program));
+  std::int64_t begun[2] = {absl::ToUnixSeconds(absl::Now()), 1};
+  if (world.rank() == 0 && outputs.empty()) begun[1] = MakeOwnFolder(parent, StampOf(begun[0]));
+  world.Broadcast(comm::BufferOf(absl::MakeSpan(begun)), 0);
+  OutputFolder folder = {.path = outputs, .stamp = StampOf(begun[0])};
+  if (outputs.empty()) folder.path = absl::StrCat(parent, "/", Numbered(folder.stamp, begun[1]));
   absl::Status writable;
   if (world.rank() == 0) writable = base::Prefixed(base::ProbeWritableFolder(folder.path), "--outputs");
   PLAIT_RETURN_IF_ERROR(world.Agree(writable));

@@ -34,7 +34,7 @@ struct OutputFolder {
 };
 
 // Collective. Rank 0 creates the directory `outputs` (--outputs); empty: outputs/PROGRAM/STAMP in the user's working
-// directory. An error, the same on all ranks, if it is not writable.
+// directory, STAMP-2 ... where other runs began in the same second. An error, the same on all ranks, if it is not writable.
 absl::StatusOr<OutputFolder> OpenOutputFolder(const std::string& program, const std::string& outputs,
                                               const comm::Communicator& world);
 

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "comm/testing/world.h"
@@ -68,6 +70,20 @@ TEST(RunOutputs, KeepsHistoryAndTraceInTheFolder) {
   EXPECT_EQ(table.Find("dt")->units, "s");
   EXPECT_NE(table.Find("dt_per_rank"), nullptr);  // declared for each rank
   EXPECT_THAT(table.attributes(), Contains(Pair("trace", "trace.json")));
+}
+
+// As members of an ensemble, and jobs of an array.
+TEST(RunOutputs, RunsThatBeginInTheSameSecondHaveFoldersOfTheirOwn) {
+  const std::string folder = NewFolder("same_second");
+  setenv("BUILD_WORKING_DIRECTORY", folder.c_str(), 1);
+  std::set<std::string> paths;
+  for (int run = 0; run < 4; ++run) {
+    const absl::StatusOr<RunOutputs> outputs = RunOutputs::Open(OptionsIn(""), {}, World());
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    paths.insert(outputs->folder());
+  }
+  unsetenv("BUILD_WORKING_DIRECTORY");
+  EXPECT_EQ(paths.size(), 4);
 }
 
 TEST(RunOutputs, AHistoryElsewhereNamesTheTraceFromThere) {

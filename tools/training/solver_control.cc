@@ -77,6 +77,9 @@ parallel::PipelineStep SolverControl::RunMicroBatches(std::int64_t step,
   evaluations_ += work.evaluations();
   fine_evaluations_ += work.fine_evaluations();
   if (bias_.has_value()) recorded_bias_ = bias_;
+  const mgrit::Solution &forward = solver->last_forward(), &backward = solver->last_backward();
+  forward_ = {forward.iterations, forward.last_residual_norm()};
+  backward_ = {backward.iterations, backward.last_residual_norm()};
   return done;
 }
 
@@ -169,15 +172,13 @@ std::vector<Recorded> SolverControl::metrics() {
 void SolverControl::TakeStep(std::vector<data::Scalar>& scalars) {
   if (!has_step_ || model_->solver() == nullptr) return;
   has_step_ = false;
-  const mgrit::LayerParallel& solver = *model_->solver();
-  const mgrit::Solution &forward = solver.last_forward(), &backward = solver.last_backward();
-  scalars.push_back({"forward_iterations", static_cast<double>(forward.iterations)});
-  scalars.push_back({"forward_residual", forward.last_residual_norm()});
-  scalars.push_back({"backward_iterations", static_cast<double>(backward.iterations)});
-  scalars.push_back({"backward_residual", backward.last_residual_norm()});
+  scalars.push_back({"forward_iterations", static_cast<double>(forward_.iterations)});
+  scalars.push_back({"forward_residual", forward_.residual});
+  scalars.push_back({"backward_iterations", static_cast<double>(backward_.iterations)});
+  scalars.push_back({"backward_residual", backward_.residual});
   scalars.push_back({"evaluations", static_cast<double>(evaluations_)});
   scalars.push_back({"fine_evaluations", static_cast<double>(fine_evaluations_)});
-  scalars.push_back({"diverged_solves", static_cast<double>(solver.diverged_solves())});
+  scalars.push_back({"diverged_solves", static_cast<double>(model_->solver()->diverged_solves())});
   scalars.push_back({"gradient_bias", recorded_bias_.value_or(std::numeric_limits<double>::quiet_NaN())});
   recorded_bias_.reset();
   evaluations_ = fine_evaluations_ = 0;

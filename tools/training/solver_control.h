@@ -84,6 +84,12 @@ class SolverControl {
   // Since the last TakeStep.
   std::optional<double> recorded_bias_;
   bool has_step_ = false;
+  // Of the step's last solves, which those of an evaluation may follow.
+  struct LastSolve {
+    int iterations = 0;
+    double residual = 0;
+  };
+  LastSolve forward_, backward_;
   std::int64_t evaluations_ = 0, fine_evaluations_ = 0;
   std::string line_;
 };

@@ -80,14 +80,17 @@ class Subject {
   ~Subject() { sharded_->WaitForParameters(); }
 
   // Returns the measured bias.
-  double Step(std::int64_t step) {
+  double Step(std::int64_t step) { return Record(step, /*evaluates=*/false).back().value; }
+  // What is recorded of a step, with an evaluation behind it.
+  std::vector<data::Scalar> Record(std::int64_t step, bool evaluates) {
     control_->RunMicroBatches(step, [&](int) {
       return parallel::PipelineMicroBatch{sharded_->OnDevice(BatchOf(step)), 1 / 24.0};
     });
     EXPECT_TRUE(sharded_->Step({.clip_norm = 1}).status.ok());
+    if (evaluates) sharded_->Loss(BatchOf(step + 100));
     std::vector<data::Scalar> scalars;
     control_->TakeStep(scalars);
-    return scalars.back().value;
+    return scalars;
   }
   // Evaluates; returns the iterations that it took, 0 for serial propagation, whose residual norm is 0.
   int IterationsOfEvaluation() {
@@ -136,6 +139,20 @@ TEST(Evaluation, HasTheIterationsOfTheNextStepBehindAMeasurement) {
     EXPECT_NE(subject.control().Line().find("next 3 forward and 3 backward"), std::string::npos)
         << subject.control().Line();
     EXPECT_EQ(subject.IterationsOfEvaluation(), 3) << reference;
+  }
+}
+
+TEST(Evaluation, LeavesWhatIsRecordedOfTheStep) {
+  LayerParallelTestSettings settings = Controlled();
+  settings.lp.bias_limit = 0;
+  Subject plain(settings), evaluated(settings);
+  const std::vector<data::Scalar> expected = plain.Record(0, false), found = evaluated.Record(0, true);
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].name, expected[i].name);
+    const bool is_nan = std::isnan(expected[i].value);
+    EXPECT_TRUE(is_nan ? std::isnan(found[i].value) : found[i].value == expected[i].value)
+        << found[i].name << ": " << found[i].value << ", expected " << expected[i].value;
   }
 }
 

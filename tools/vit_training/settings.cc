@@ -77,7 +77,8 @@ void VitSettings::Bind(training::SettingsTable& table) {
       "fake (synthetic), or a directory: CIFAR-10's binary version, IDX files (MNIST), or image files in "
       "train/CLASS and val/CLASS, or in CLASS");
   table.Add("fake_samples", &fake_samples, "fake data: number of training images");
-  table.Add("max_samples", &max_samples, "train and test on the first N images; 0: all");
+  table.Add("max_samples", &max_samples,
+            "train and test on the first N images, of class folders on N evenly spaced ones; 0: all");
   table.Add("augment", &augment,
             "augmentation of training images, flipped with probability 1/2: none (not flipped), pad-crop "
             "(moved by up to an "
