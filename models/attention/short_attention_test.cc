@@ -149,11 +149,9 @@ TEST(AttentionTest, WithoutAMaskLaterKeysOfACacheAreSeen) {
       models::KeyValueCache cache;
       const auto piece = [&](std::int64_t first, std::int64_t count) {
         const auto part = [&](const at::Tensor& x) { return x.narrow(2, first, count); };
-        return Attention(part(query), part(key), part(value),
-                         {.causal = causal,
-                          .keeps_probabilities = keeps_probabilities,
-                          .cache = &cache,
-                          .capacity = 5});
+        return Attention(
+            part(query), part(key), part(value),
+            {.causal = causal, .keeps_probabilities = keeps_probabilities, .cache = &cache, .capacity = 5});
       };
       piece(0, 2);
       // Some roundings of numbers of order 1.
