@@ -204,6 +204,10 @@ class TokenFilesTest(runs.TrainTest):
         run = self.train("--nproc=1", "--ignore-targets=prompts", "--global-batch-size=1", "--gradient-accumulation-steps=1",
                          "--eval-interval=0", data="long", code=1)
         self.assertIn("step 1 has no valid targets: all 16 targets are ignored; expected more samples per step", run.err)
+        run = self.train("--nproc=1", "--ignore-targets=prompts", "--global-batch-size=1", "--max-iters=0", "--eval-iters=1",
+                         data="long", outputs="no_estimate")
+        self.assertIn("training loss: no estimate: all targets of its 1 batches are ignored (--ignore-targets=prompts)", run.out)
+        self.assertIn("train_loss=nan val_loss=nan", run.out)
         with open(self.path("pairs/val.bin"), "ab") as file:
             file.write(b"\0\0")
         run = self.train("--nproc=1", data="pairs", outputs="cut", code=None)

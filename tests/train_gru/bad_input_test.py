@@ -46,6 +46,8 @@ class BadInputTest(runs.TrainTest):
                 self.assertEqual(run.code, 2)
                 self.assertEqual(run.out, "")  # before any work
         self.fails("--nproc=3: a launcher has started 2 ranks", "--nproc=3")
+        self.fails("train_gru: --batch-size=1: 2 data-parallel ranks; expected at least one sample for each", "--batch-size=1",
+                   "--mesh=dp_replicate=2,lp=1")
         self.fails("unknown flag --epoch; did you mean --epochs", "--epoch=3")
 
     def write_har(self):

@@ -94,6 +94,21 @@ class OutputTest(runs.TrainTest):
         per_test = float(re.search(r"TIME PER TEST:  (\S+)", run.out)[1])
         self.assertAlmostEqual(2 * sum(tests) / 4, per_test, delta=0.01 * per_test)
 
+    def test_parts_of_a_batch_are_of_its_passes(self):
+        """Neither passes that measure the bias nor recomputed ones count as forward passes."""
+        names = ["loss", "forward_time", "loss_time", "backward_time", "dtf"]
+        for flags in (["--lp-bias-limit=0.1", "--lp-bias-every=1"], ["--lp-auto"], ["--activation-checkpointing=full"]):
+            path = self.path(flags[0] + ".h5")
+            self.train(1, "--force-lp", "--epochs=1", f"--history={path}", *flags, *runs.SMALL)
+            history = {name: [float.fromhex(value) for value in values]
+                       for name, values in self.history(path).items() if name in names}
+            batches = [i for i, loss in enumerate(history["loss"]) if loss == loss]
+            self.assertEqual(len(batches), 6)
+            for i in batches:
+                forward, loss, backward, whole = (history[name][i] for name in names[1:])
+                self.assertGreater(min(forward, loss, backward), 0, (flags, i))
+                self.assertLessEqual(forward + loss, whole + 1e-9, (flags, i))
+
     def test_serial(self):
         run = self.train(1, "--epochs=1", *runs.SMALL)
         self.assertIn("Using SerialNet:", run.lines)

@@ -53,6 +53,14 @@ class ResumeTest(runs.TrainTest):
         self.assertEqual(self.numbers(self.path("parts.h5")), self.whole())
         self.assertEqual(sorted(os.listdir(self.path("kept"))), ["latest", "step-000000012", "step-000000018"])
 
+    def test_time_of_an_epoch_has_what_came_before_an_interruption(self):
+        first, rest = self.path("first.h5"), self.path("rest.h5")
+        checkpoint = ["--checkpoint-dir=" + self.path("kept"), "--checkpoint-interval=1", "--keep-last=0"]
+        self.train(1, "--epochs=1", *checkpoint, "--history=" + first, *runs.SMALL)
+        self.train(1, "--epochs=1", "--resume=" + self.path("kept/step-000000005"), "--history=" + rest, *runs.SMALL)
+        steps = [float.fromhex(x) for x in self.history(first)["dt"][:5]]
+        self.assertGreater(float.fromhex(self.history(rest)["epoch_time"][-1]), sum(steps))
+
     def test_data_and_layer_parallel(self):
         """Two halves of each batch, each solved on two ranks: the numbers of one rank."""
         flags = ["--dtype=float64", "--epochs=2", "--force-lp", *runs.SMALL]

@@ -7,8 +7,10 @@
 #include <torch/nn/module.h>
 
 #include <chrono>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "tools/device/device.h"
 #include "tools/gru_training/batches.h"
@@ -16,6 +18,8 @@
 
 namespace plait::gru_training {
 namespace {
+
+constexpr char kEpochSeconds[] = "epoch.seconds";
 
 double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -148,8 +152,23 @@ models::BlockState GruTask::RunBlock(const models::BlockState& input, const mode
   } else {
     output = model_.blocks()[0]->Forward(input, context);
   }
-  block_seconds_ += NowSeconds() - begin;
+  blocks_.push_back({begin, NowSeconds()});
   return output;
+}
+
+// Seconds of the spans within the last step's forward passes: not of passes that measure the solver's bias, nor of
+// recomputed ones.
+double GruTask::InForwardPasses(const std::vector<Span>& spans) const {
+  double seconds = 0;
+  for (const parallel::ActionTime& time : trainer_->timeline()) {
+    if (time.action.kind != parallel::ActionKind::kForward) continue;
+    for (const Span& span : spans) {
+      const bool within = span.begin >= 1e-9 * static_cast<double>(time.begin_ns) &&
+                          span.end <= 1e-9 * static_cast<double>(time.end_ns);
+      if (within) seconds += span.end - span.begin;
+    }
+  }
+  return seconds;
 }
 
 void GruTask::CountSolve(const char* direction, const mgrit::Solution& solution) {
@@ -158,9 +177,10 @@ void GruTask::CountSolve(const char* direction, const mgrit::Solution& solution)
 }
 
 void GruTask::BeginStep(double now) {
-  gather_seconds_ = block_seconds_ = 0;
+  gathers_.clear();
+  blocks_.clear();
   if (sampler_.position() > 0 && progress_.forward_times.count() > 0) return;
-  epoch_begin_ = now;
+  epoch_begin_ = now - std::exchange(earlier_seconds_, 0);
   progress_ = TrainProgress();
   progress_.epoch = sampler_.epoch() + 1;
   progress_.samples = sampler_.samples();
@@ -177,7 +197,7 @@ training::MicroBatch GruTask::Next(int k) {
   const std::vector<std::int64_t> mine = sampler_.Next(k, run_.data.rank(), run_.data.size());
   training::MicroBatch micro = {.batch = MakeBatch(set_.train, mine, settings_.master_type()),
                                 .nominal_count = sampler_.step_samples()};
-  gather_seconds_ += NowSeconds() - begin;
+  gathers_.push_back({begin, NowSeconds()});
   return micro;
 }
 
@@ -195,9 +215,12 @@ absl::Status GruTask::EndStep(const training::StepReport& report, bool evaluates
 
 // Times of the GRU's forward pass, of head and loss, and of backward.
 absl::Status GruTask::TakeBatch(const training::StepReport& report) {
-  const double forward = block_seconds_, loss = report.forward_seconds - gather_seconds_ - forward,
+  const double gather = InForwardPasses(gathers_), forward = InForwardPasses(blocks_),
+               loss = report.forward_seconds - gather - forward,
                backward = report.backward_seconds - report.optimizer_seconds;
-  timers_.Get("batch").Add(gather_seconds_);
+  double gathered = 0;
+  for (const Span& span : gathers_) gathered += span.end - span.begin;
+  timers_.Get("batch").Add(gathered);
   timers_.Get("forward").Add(forward);
   timers_.Get("loss").Add(loss);
   timers_.Get("backward").Add(backward);
@@ -261,6 +284,20 @@ GruTask::Tests GruTask::TestBoth(std::int64_t epoch) {
 
 absl::Status GruTask::EvaluateOnly() {
   TestBoth(sampler_.epoch());
+  return absl::OkStatus();
+}
+
+void GruTask::Save(parallel::CheckpointState& state) const {
+  sampler_.Save(state);
+  const double seconds = sampler_.position() > 0 ? NowSeconds() - epoch_begin_ : 0;
+  state.texts[kEpochSeconds] = absl::StrFormat("%a", seconds);
+}
+
+absl::Status GruTask::Restore(const parallel::Checkpoint& checkpoint) {
+  PLAIT_RETURN_IF_ERROR(sampler_.Restore(checkpoint));
+  // Checkpoints of earlier versions have none.
+  if (checkpoint.texts().count(kEpochSeconds) == 0) return absl::OkStatus();
+  PLAIT_ASSIGN_OR_RETURN(earlier_seconds_, checkpoint.Number(kEpochSeconds));
   return absl::OkStatus();
 }
 

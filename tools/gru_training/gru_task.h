@@ -49,10 +49,8 @@ class GruTask final : public training::TrainingTask {
   bool EvaluationIsDue() const override { return sampler_.at_epoch_end(); }
   absl::Status EndStep(const training::StepReport& report, bool evaluates) override;
   absl::Status EvaluateOnly() override;
-  void Save(parallel::CheckpointState& state) const override { sampler_.Save(state); }
-  absl::Status Restore(const parallel::Checkpoint& checkpoint) override {
-    return sampler_.Restore(checkpoint);
-  }
+  void Save(parallel::CheckpointState& state) const override;
+  absl::Status Restore(const parallel::Checkpoint& checkpoint) override;
   std::vector<training::Recorded> metrics() const override;
   bool always_writes_outputs() const override { return false; }
 
@@ -68,6 +66,10 @@ class GruTask final : public training::TrainingTask {
   std::int64_t StepSamples() const {
     return settings_.global_batch_size * settings_.gradient_accumulation_steps;
   }
+  struct Span {
+    double begin = 0, end = 0;
+  };
+  double InForwardPasses(const std::vector<Span>& spans) const;
   void CountSolve(const char* direction, const mgrit::Solution& solution);
   absl::Status TakeBatch(const training::StepReport& report);
   void PrintProgress(bool end_of_epoch);
@@ -90,9 +92,10 @@ class GruTask final : public training::TrainingTask {
   std::unique_ptr<gru::SerialGru> serial_;
   Solve solve_ = Solve::kTrained;
   training::EpochSampler sampler_;
-  TrainProgress progress_;                         // of the present epoch
-  double gather_seconds_ = 0, block_seconds_ = 0;  // of the present step, over its micro-batches
+  TrainProgress progress_;              // of the present epoch
+  std::vector<Span> gathers_, blocks_;  // since the present step began
   double epoch_begin_ = 0;
+  double earlier_seconds_ = 0;  // of the present epoch, before an interruption
   Outcome outcome_;
 };
 

@@ -19,7 +19,7 @@ absl::Status CheckNumbers(const GruSettings& s) {
   PLAIT_RETURN_IF_ERROR(AtLeast("sequence-length", s.sequence_length, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("hidden-size", s.hidden_size, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("num-layers", s.num_layers, 1));
-  PLAIT_RETURN_IF_ERROR(AtLeast("batch-size", s.global_batch_size, 1));
+  PLAIT_RETURN_IF_ERROR(training::Between("batch-size", static_cast<double>(s.global_batch_size), 1, 1e9));
   PLAIT_RETURN_IF_ERROR(AtLeast("epochs", s.epochs, 1));
   PLAIT_RETURN_IF_ERROR(training::Positive("tf", s.tf));
   PLAIT_RETURN_IF_ERROR(training::Positive("lr", s.lr));
@@ -107,6 +107,10 @@ absl::Status GruSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
   PLAIT_RETURN_IF_ERROR(CheckNumbers(*this));
   PLAIT_RETURN_IF_ERROR(training::OneOf("gru", gru, {"implicit", "classic"}));
   PLAIT_RETURN_IF_ERROR(CheckSolver(*this));
+  if (const int ranks = training::DataRanks(axes); global_batch_size < ranks) {
+    return Invalid(absl::StrCat("--batch-size=", global_batch_size, ": ", ranks,
+                                " data-parallel ranks; expected at least one sample for each"));
+  }
   if (!lp.Solves(LayerParallelRanks(axes)) && implicit_serial && gru == "classic") {
     return Invalid(
         "--gru=classic and --implicit-serial contradict each other where one rank trains serially");

@@ -199,7 +199,11 @@ double TextTask::MeanLoss(const std::string& label, BlockBatches& batches) {
         sum.Add(0, loss.sum);
         sum.Add(1, loss.count);
       });
-  return sums[0] / sums[1];
+  if (sums[1] > 0) return sums[0] / sums[1];
+  run_.log.Warning(absl::StrCat(label, ": no estimate: all targets of its ", settings_.eval_iters,
+                                " batches are ignored (--ignore-targets=", settings_.ignore_targets,
+                                "); expected more of them, --eval-iters or --batch-size"));
+  return kNone;
 }
 
 // Deterministic in seed and step, and the same on every rank.

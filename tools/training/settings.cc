@@ -49,6 +49,19 @@ parallel::NodeMemory HostMemory(int ranks_on_host) {
   return {.bytes = *left * ranks_on_host, .limited_by = "address space, ulimit -v"};
 }
 
+// Numbers of samples and tokens stay below 2^63.
+absl::Status CheckStepSamples(const Settings& s, int data_ranks) {
+  constexpr double kMost = 1e12;
+  const bool of_all = s.global_batch_size > 0;
+  const double batch =
+      of_all ? static_cast<double>(s.global_batch_size) : static_cast<double>(s.batch_size) * data_ranks;
+  const double samples = batch * s.gradient_accumulation_steps;
+  if (samples <= kMost) return absl::OkStatus();
+  return Invalid(absl::StrCat(
+      of_all ? "--global-batch-size=" : "--batch-size=", of_all ? s.global_batch_size : s.batch_size,
+      ": a step of ", samples, " samples; expected at most ", kMost));
+}
+
 }  // namespace
 
 void Settings::BindBatch(SettingsTable& table, const std::string& samples) {
@@ -319,6 +332,7 @@ absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) cons
   PLAIT_RETURN_IF_ERROR(AtLeast("batch-size", batch_size, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("global-batch-size", global_batch_size, 0));
   PLAIT_RETURN_IF_ERROR(AtLeast("gradient-accumulation-steps", gradient_accumulation_steps, 1));
+  PLAIT_RETURN_IF_ERROR(CheckStepSamples(*this, DataRanks(axes)));
   PLAIT_RETURN_IF_ERROR(AtLeast("nproc", nproc, 0));
   PLAIT_RETURN_IF_ERROR(CheckLayerParallel(axes));
   if (reproducible) PLAIT_RETURN_IF_ERROR(CheckReproducible(axes));

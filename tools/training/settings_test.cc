@@ -82,6 +82,8 @@ TEST(Settings, NamesTheFlagThatIsWrong) {
       {"--batch-size=0", "--batch-size=0: must be at least 1"},
       {"--global-batch-size=1",
        "--global-batch-size=1: 2 data-parallel ranks; expected at least one sample for each"},
+      {"--batch-size=9223372036854775807",
+       "--batch-size=9223372036854775807: a step of 1.84467e+19 samples; expected at most 1e+12"},
       {"--dtype=int8", "--dtype=int8: expected float32 or float64 or bfloat16"},
       {"--strategy=zero4", "--strategy=zero4: expected ddp or zero1 or zero2 or fsdp"},
       {"--memory-limit=much", "--memory-limit=much: expected a size such as 8G"},
