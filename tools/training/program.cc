@@ -74,8 +74,8 @@ std::string FlagFile(const std::string& program, const SettingsTable& table, int
 }
 
 // `ranks`: number of ranks of the run; a dry run plans them without starting them.
-absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::string& settings_line,
-                       int ranks, comm::Session& session, int* stopped) {
+absl::Status RunOnRank(const Program& program, SettingsTable& table, int ranks, comm::Session& session,
+                       int* stopped) {
   Settings& settings = program.settings;
   PLAIT_RETURN_IF_ERROR(AgreeOnSettings(session.world(), table.Values()));
   PLAIT_ASSIGN_OR_RETURN(const device::DevicePlan device,
@@ -106,7 +106,8 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::
   Run run = {.program = program.name,
              .settings = settings,
              .table = table,
-             .settings_line = settings_line,
+             // With those of the checkpoint.
+             .settings_line = base::Settings(table.Usage(program.name, program.summary, program.examples)),
              .flag_file = FlagFile(program.name, table, session.world().size()),
              .session = session,
              .world = world,
@@ -141,7 +142,6 @@ int RunProgram(int argc, char** argv, const Program& program) {
   base::ParseFlagsOrExit(argc, argv, usage, rank);
   const absl::Status chosen = program.settings.ChooseDefaults(table);
   if (!chosen.ok()) return fail(chosen, kUsageError);
-  const std::string settings_line = base::Settings(usage);
   const absl::StatusOr<int> ranks = CheckedRanks(program.settings, launcher);
   if (!ranks.ok()) return fail(ranks.status(), kUsageError);
   const bool starts_ranks = !launcher.starts_mpi() && *ranks > 1 && !program.settings.dry_run;
@@ -154,7 +154,7 @@ int RunProgram(int argc, char** argv, const Program& program) {
                                         .stop_on_signals = saves,
                                         .device_backend = comm::NcclBackendFactory()};
   const int code = comm::RunMain(argc, argv, options, [&](comm::Session& session) {
-    return RunOnRank(program, table, settings_line, *ranks, session, &stopped);
+    return RunOnRank(program, table, *ranks, session, &stopped);
   });
   return code == 0 ? stopped : code;
 }

@@ -156,8 +156,10 @@ absl::StatusOr<parallel::CheckpointPolicy> PolicyOf(const Settings& settings,
   for (const models::ParameterUnit& unit : model.units()) {
     if (unit.block != models::ParameterUnit::kRoot) names.push_back(unit.name);
   }
-  return parallel::CheckpointPolicy::Parse(
+  absl::StatusOr<parallel::CheckpointPolicy> policy = parallel::CheckpointPolicy::Parse(
       absl::StrReplaceAll(settings.activation_checkpointing, {{"every-", "every="}}), names);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(policy.status(), "--activation-checkpointing"));
+  return policy;
 }
 
 // A dry run on the meta device writes no files.

@@ -20,6 +20,8 @@
 #include "base/path.h"
 #include "models/cnn/cnn.h"
 #include "models/mlp/mlp.h"
+#include "parallel/checkpoint/checkpoint.h"
+#include "parallel/checkpoint/step_folders.h"
 #include "tools/device/testing/host_device.h"
 
 namespace plait::training {
@@ -251,6 +253,17 @@ TEST_P(TrainerTest, AResumedRunGoesOn) {
   ASSERT_EQ(rest.losses.size(), 2u);
   EXPECT_EQ(rest.losses[0], whole.losses[2]);
   EXPECT_EQ(rest.losses[1], whole.losses[3]);
+}
+
+TEST(Trainer, KeepsTheSettingsThatAResumedRunHas) {
+  const std::string folder = absl::StrCat(testing::TempDir(), "/trainer_test_settings");
+  base::RemoveTree(folder);
+  Train(at::kCPU, {"--steps=2", "--seed=7", "--checkpoint-dir=" + folder});
+  Train(at::kCPU, {"--steps=3", "--checkpoint-dir=" + folder, "--resume=auto"});
+  const absl::StatusOr<std::string> newest = parallel::FindLatestCheckpoint(folder);
+  ASSERT_TRUE(newest.ok()) << newest.status();
+  EXPECT_THAT(*parallel::Checkpoint::Open(*newest)->Text("settings"), HasSubstr(", seed=7, "));
+  base::RemoveTree(folder);
 }
 
 struct Ended {
