@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json_depth.h"
 #include "base/status_macros.h"
-#include "data/hdf5/atomic_file.h"
+#include "data/text/text_files.h"
 #include "nlohmann/json.hpp"
 
 namespace plait::data {
@@ -97,7 +97,7 @@ absl::StatusOr<std::optional<Document>> DocumentReader::Next() {
     if (HasLines(path)) {
       PLAIT_RETURN_IF_ERROR(OpenLines(path));
     } else {
-      PLAIT_ASSIGN_OR_RETURN(std::string text, ReadWholeFile(path));
+      PLAIT_ASSIGN_OR_RETURN(std::string text, ReadTextFile(path));
       read_bytes_ += static_cast<std::int64_t>(text.size());
       return Document{.prompt = "", .text = std::move(text)};
     }

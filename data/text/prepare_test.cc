@@ -204,6 +204,13 @@ TEST_F(PrepareTextTest, FoldersAreJoinedByName) {
   EXPECT_EQ(ReadText(folder_)->text, "first second");
 }
 
+TEST_F(PrepareTextTest, CompressedTextIsRefused) {
+  Written("a.txt", "\x1f\x8b\x08 and so on");
+  const std::string expected = In("a.txt") + ": a gzip file; expected text: unpack or convert it first";
+  EXPECT_EQ(ReadText(In("a.txt")).status(), absl::InvalidArgumentError(expected));
+  EXPECT_EQ(ReadText(folder_).status(), absl::InvalidArgumentError(expected));
+}
+
 TEST_F(PrepareTextTest, DefaultTextLeavesOutLinks) {
   Written("GPL-3", "three ");
   Written("Artistic", "art ");

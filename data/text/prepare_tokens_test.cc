@@ -233,6 +233,9 @@ TEST_F(PrepareTokensTest, Errors) {
   EXPECT_THAT(std::string(PrepareTokens(options).status().message()),
               HasSubstr("a share of 1 for validation"));
   EXPECT_EQ(PrepareTokens(Options("none")).status().code(), absl::StatusCode::kNotFound);
+  Write("table.parquet", "PAR1 and so on");
+  EXPECT_THAT(std::string(PrepareTokens(Options("table.parquet")).status().message()),
+              HasSubstr("table.parquet: a Parquet file; expected text"));
 }
 
 // A folder can be opened as a file, but not read.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
 
@@ -28,7 +30,7 @@ std::vector<std::string> FilesOf(const std::string& folder, const std::string& e
 absl::StatusOr<std::string> Joined(const std::vector<std::string>& files) {
   std::string text;
   for (const std::string& file : files) {
-    PLAIT_ASSIGN_OR_RETURN(const std::string part, ReadWholeFile(file));
+    PLAIT_ASSIGN_OR_RETURN(const std::string part, ReadTextFile(file));
     text += part;
   }
   return text;
@@ -36,7 +38,29 @@ absl::StatusOr<std::string> Joined(const std::vector<std::string>& files) {
 
 std::string Bytes(const std::string& text) { return absl::StrCat(text.size(), " bytes"); }
 
+struct Format {
+  absl::string_view name, first_bytes;
+};
+constexpr Format kNoText[] = {{"gzip", "\x1f\x8b"},
+                              {"bzip2", "BZh"},
+                              {"xz",
+                               "\xfd"
+                               "7zXZ"},
+                              {"zstd", "\x28\xb5\x2f\xfd"},
+                              {"zip", "PK\x03\x04"},
+                              {"Parquet", "PAR1"}};
+
 }  // namespace
+
+absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
+  PLAIT_ASSIGN_OR_RETURN(std::string text, ReadWholeFile(path));
+  for (const Format& format : kNoText) {
+    if (!absl::StartsWith(text, format.first_bytes)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": a ", format.name, " file; expected text: unpack or convert it first"));
+  }
+  return text;
+}
 
 absl::StatusOr<TextInput> DefaultText(const std::string& folder) {
   const std::vector<std::string> files = FilesOf(folder, "");

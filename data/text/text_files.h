@@ -17,8 +17,13 @@ struct TextInput {
   std::string source;  // for people: where it came from and how long it is
 };
 
+// The bytes of a file. InvalidArgument if it begins as gzip, bzip2, xz, zstd, zip or Parquet files do: byte pairs would
+// take them for text. Otherwise as ReadWholeFile.
+absl::StatusOr<std::string> ReadTextFile(const std::string& path);
+
 // `path` is a file, or a folder whose *.txt files are concatenated in order of their names; empty: DefaultText().
-// NotFound and PermissionDenied name the path; InvalidArgument if there is no text. Local.
+// NotFound and PermissionDenied name the path; InvalidArgument if there is no text, or as
+// ReadTextFile. Local.
 absl::StatusOr<TextInput> ReadText(const std::string& path);
 
 // The license texts of Debian's package base-files, concatenated in order of their names: about 200 kB of English.

@@ -1,5 +1,7 @@
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/softmax.h>
+#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -26,6 +28,7 @@ struct SquaredLogSumExp : torch::autograd::Function<SquaredLogSumExp> {
     return z.square().sum();
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    TORCH_CHECK(!at::GradMode::is_enabled(), "A balance loss: its gradient cannot be differentiated again");
     const variable_list saved = context->get_saved_variables();
     return {saved[0] * (saved[1] * (2 * gradients[0]))};
   }

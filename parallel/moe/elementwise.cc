@@ -1,10 +1,12 @@
 #include "parallel/moe/elementwise.h"
 
 #include <ATen/Dispatch.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softplus.h>
 #include <ATen/ops/special_ndtr.h>
+#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -162,6 +164,8 @@ struct Recorded : torch::autograd::Function<Recorded<Of>> {
     return out;
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    TORCH_CHECK(!at::GradMode::is_enabled(),
+                "An activation of experts: its gradient cannot be differentiated again");
     const at::Tensor in = context->get_saved_variables()[0], gradient = gradients[0].contiguous();
     at::Tensor out = at::empty_like(in);
     AT_DISPATCH_FLOATING_TYPES(in.scalar_type(), "Elementwise", [&] {

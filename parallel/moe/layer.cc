@@ -4,6 +4,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <limits>
@@ -320,6 +321,7 @@ struct LayerFunction : torch::autograd::Function<LayerFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    TORCH_CHECK(!at::GradMode::is_enabled(), "ExpertLayer: its gradient cannot be differentiated again");
     Pass& pass = *tensor_parallel::Recorded<std::shared_ptr<Pass>>(*context);
     pass.replicas->CheckVersion(pass.placement, pass.rank(), pass.version);
     const variable_list saved = context->get_saved_variables();

@@ -33,7 +33,7 @@ double Remaining(LrDecay decay, double done) {
 
 double RateAt(const WarmupDecayOptions& options, std::int64_t step) {
   if (step < options.warmup_steps) {
-    return options.lr * static_cast<double>(step + 1) / static_cast<double>(options.warmup_steps + 1);
+    return options.lr * (static_cast<double>(step) + 1) / (static_cast<double>(options.warmup_steps) + 1);
   }
   if (step >= options.decay_steps) return options.min_lr;
   const std::int64_t begin = std::max(options.warmup_steps, options.stable_steps);

@@ -1,8 +1,10 @@
 #include "parallel/tensor/collectives.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <utility>
@@ -103,6 +105,8 @@ struct CollectiveFunction : torch::autograd::Function<CollectiveFunction> {
     return call.operation == Operation::kNothing ? x.view_as(x) : y;
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    TORCH_CHECK(!at::GradMode::is_enabled(),
+                "A collective of tensor parallelism: its gradient cannot be differentiated again");
     const Call& call = Recorded<Call>(*context);
     return {Apply(call, call.transpose, gradients[0]), at::Tensor()};
   }

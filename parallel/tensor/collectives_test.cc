@@ -8,6 +8,7 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
 #include <functional>
@@ -89,6 +90,14 @@ TEST(Collectives, AllReduce) {
   EXPECT_TRUE(x.equal(before)) << "the input was changed";
   ExpectTranspose(Kind::kPartial, Kind::kInvariant, {3, 4},
                   [](const at::Tensor& t) { return AllReduce(Axis(), Partial(t)).local(); });
+}
+
+// It would lack what the collective adds.
+TEST(Collectives, GradientsAreNotDifferentiatedAgain) {
+  if (World().size() == 1) return;
+  const at::Tensor x = Random({3, 4}, 1).requires_grad_(true);
+  const at::Tensor y = AllReduce(Axis(), Partial(x * x)).local();
+  EXPECT_THROW(torch::autograd::grad({y.sum()}, {x}, {}, {}, /*create_graph=*/true), c10::Error);
 }
 
 TEST(Collectives, AllGatherAlongBothDimensions) {

@@ -1,6 +1,8 @@
 #include "parallel/tensor/linear.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cstddef>
@@ -71,6 +73,7 @@ struct ColumnFunction : torch::autograd::Function<ColumnFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    TORCH_CHECK(!at::GradMode::is_enabled(), "ColumnLinear: its gradient cannot be differentiated again");
     const ColumnCall& call = Recorded<ColumnCall>(*context);
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& rows = saved[0];
@@ -115,6 +118,7 @@ struct RowFunction : torch::autograd::Function<RowFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    TORCH_CHECK(!at::GradMode::is_enabled(), "RowLinear: its gradient cannot be differentiated again");
     const RowCall& call = Recorded<RowCall>(*context);
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1];

@@ -1,6 +1,7 @@
 #include "parallel/tensor/vocabulary.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -55,7 +56,7 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
           .copy_(part.gather(1, local.index.narrow(0, first, rows).unsqueeze(1)).squeeze(1));
       sums[0].narrow(0, first, rows).copy_(part.exp().sum(1));
     });
-    sums[1].mul_(local.here);
+    sums[1].masked_fill_(local.here.logical_not(), 0);  // 0 times -inf would be NaN
     comm::AllReduce(axis.comm(), sums);
     const at::Tensor log_sum = sums[0].log();
     context->save_for_backward({logits, local.index, local.here, largest + log_sum});
@@ -63,6 +64,7 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    TORCH_CHECK(!at::GradMode::is_enabled(), "CrossEntropySum: its gradient cannot be differentiated again");
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &logits = saved[0], &log_sum = saved[3], &scale = gradients[0];
     const at::Tensor index = saved[1].unsqueeze(1),
@@ -88,7 +90,7 @@ Partial Embedding(const TensorAxis& axis, const at::Tensor& table, std::int64_t 
   PLAIT_CHECK(table.size(0) == axis.PartOf(vocabulary).size())
       << "a table of " << table.size(0) << " rows is not this rank's part of " << vocabulary;
   const Local local(axis, vocabulary, flat);
-  return Partial(at::embedding(table, local.index) * local.here.unsqueeze(1));
+  return Partial(at::embedding(table, local.index).masked_fill(local.here.logical_not().unsqueeze(1), 0));
 }
 
 models::LossSum CrossEntropySum(const TensorAxis& axis, const Shard<1>& logits, std::int64_t vocabulary,

@@ -6,7 +6,9 @@
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
+#include <limits>
 #include <vector>
 
 #include "comm/testing/world.h"
@@ -73,6 +75,24 @@ TEST(CrossEntropySum, IsThatOfGatheredLogits) {
 TEST(CrossEntropySum, IgnoresNegativeTargets) {
   const at::Tensor targets = at::tensor({-100, 10, -100, 3, 7}, at::kLong);
   ExpectCrossEntropy(Random({5, kVocabulary}, 1), targets, 1e-14);
+}
+
+// Each rank looks up its first logit for rows whose target is elsewhere.
+TEST(CrossEntropySum, TokensOfProbabilityZero) {
+  at::Tensor logits = Random({5, kVocabulary}, 1);
+  for (int rank = 0; rank < World().size(); ++rank) {
+    const std::int64_t first = PartOf(kVocabulary, rank, World().size()).begin;
+    logits.select(1, first).fill_(-std::numeric_limits<double>::infinity());
+  }
+  ExpectCrossEntropy(logits, at::tensor({10, 10, 10, 10, 10}, at::kLong), 1e-14);
+}
+
+TEST(CrossEntropySum, ItsGradientIsNotDifferentiatedAgain) {
+  if (World().size() == 1) return;
+  const at::Tensor part = Leaf(Part(Random({5, kVocabulary}, 1), 1));
+  const models::LossSum loss =
+      CrossEntropySum(Axis(), Shard<1>(part), kVocabulary, at::tensor({0, 10, 5, 3, 7}, at::kLong));
+  EXPECT_THROW(torch::autograd::grad({loss.sum}, {part}, {}, {}, /*create_graph=*/true), c10::Error);
 }
 
 TEST(CrossEntropySum, InBfloat16IsSummedInFloat32) {

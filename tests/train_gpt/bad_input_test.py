@@ -44,6 +44,8 @@ class BadInputTest(runs.TrainTest):
             ("--checkpoint-interval: expected --checkpoint-dir=DIR", "--checkpoint-interval=3"),
             (r"--lp-levels, --lp-cfactor, --n-layer: 2 levels with coarsening factor 4 do not fit 2 steps", "--mesh=lp=2", "--nproc=2"),
             ("--mesh=ep=2: 1 ranks, but there are 2", "--mesh=ep=2", "--nproc=2"),
+            ("--mesh=dp_shard=65536,tp=65536: more ranks than can be counted", "--mesh=dp_shard=65536,tp=65536"),
+            ("--n-layer=2147483648: expected at most 100000", "--n-layer=2147483648"),
             ("--resume and --init-from are mutually exclusive", "--resume=x", "--init-from=y"),
         ]
         for expected, *flags in table:

@@ -75,7 +75,7 @@ class ResumeTest(runs.OdeNetTest):
             self.assertLess(abs(value - other[name]).max(), 1e-9, name)
         # Sizes that the checkpoint cannot hold make no model.
         for setting, value, expected in (("channels", 10**9, "parameters of 4 x 1000000000 x 1000000000 numbers"),
-                                         ("layers", 10**9, "--layers=1000000000: expected at most 1000000")):
+                                         ("layers", 10**9, "--layers=1000000000: expected at most 100000")):
             program_runs.change_settings(f"{kept}/step-000000048/index.h5", **{setting: str(value)})
             run = self.finish(self.start([runs.PROGRAM, f"--resume={kept}/step-000000048", "--no-plots"]), code=1)
             self.assertIn(expected, run.errors()[-1])

@@ -14,7 +14,6 @@ using training::OneOf;
 using training::OnResume;
 
 constexpr double kLargest = 1e30;
-constexpr std::int64_t kMostLayers = 1'000'000;
 
 // What a problem has instead of the defaults, which are those of peaks.
 const std::map<std::string, std::vector<std::pair<std::string, std::string>>>& Problems() {
@@ -175,8 +174,9 @@ absl::Status OdeNetSettings::CheckSolver(const std::vector<comm::MeshAxis>& axes
 
 absl::Status OdeNetSettings::CheckNetwork() const {
   PLAIT_RETURN_IF_ERROR(AtLeast("layers", static_cast<double>(layers), 1));
-  if (layers > kMostLayers) {
-    return absl::InvalidArgumentError(absl::StrCat("--layers=", layers, ": expected at most ", kMostLayers));
+  if (layers > training::kMostBlocks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--layers=", layers, ": expected at most ", training::kMostBlocks));
   }
   PLAIT_RETURN_IF_ERROR(AtLeast("channels", static_cast<double>(channels), 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("hidden", static_cast<double>(hidden), 0));

@@ -34,9 +34,11 @@ ExpertLoad::ExpertLoad(models::BlockModel& model) {
 std::vector<Recorded> ExpertLoad::metrics() const {
   if (layers_.empty()) return {};
   std::vector<Recorded> metrics = {
-      {{"moe_overload_factor", "1", "rows of the busiest rank of a group over their mean, worst block"},
+      {{"moe_overload_factor", "1",
+        "rows of the busiest rank of a group over their mean, worst block of a rank"},
        RankStatistics::kStatistics},
-      {{"moe_max_violation", "1", "rows of the busiest expert over their mean, less 1, worst block"},
+      {{"moe_max_violation", "1",
+        "rows of the busiest expert over their mean, less 1, worst block of a rank"},
        RankStatistics::kStatistics},
       {{"moe_dead_experts", "1", "experts without a row, of all blocks of a rank"},
        RankStatistics::kStatistics},

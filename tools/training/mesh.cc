@@ -1,6 +1,8 @@
 #include "tools/training/mesh.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -48,6 +50,7 @@ absl::StatusOr<std::vector<comm::MeshAxis>> WrittenMesh(const std::string& mesh)
   std::vector<comm::MeshAxis> axes;
   for (const auto& [name, what] : kAxes) axes.push_back({name, 0});
   int open = 0;
+  std::int64_t ranks = 1;
   for (const absl::string_view part : absl::StrSplit(mesh, ',')) {
     const std::vector<absl::string_view> sides = absl::StrSplit(part, '=');
     int size = 0;
@@ -59,6 +62,8 @@ absl::StatusOr<std::vector<comm::MeshAxis>> WrittenMesh(const std::string& mesh)
     if (axis == nullptr) return Invalid(mesh, absl::StrCat("no axis \"", sides[0], "\"; ", kForm));
     if (*axis != 0) return Invalid(mesh, absl::StrCat(sides[0], " comes twice; ", kForm));
     *axis = size;
+    ranks *= size == -1 ? 1 : size;
+    if (ranks > std::numeric_limits<int>::max()) return Invalid(mesh, "more ranks than can be counted");
     open += size == -1 ? 1 : 0;
   }
   if (open > 1) return Invalid(mesh, "-1 for one axis at most");

@@ -306,6 +306,9 @@ absl::Status Settings::CheckTokens(const std::vector<comm::MeshAxis>& axes, cons
 
 absl::Status Settings::CheckLayers(const std::vector<comm::MeshAxis>& axes, const std::string& flag,
                                    std::int64_t blocks) const {
+  if (blocks > kMostBlocks) {
+    return Invalid(absl::StrCat("--", flag, "=", blocks, ": expected at most ", kMostBlocks));
+  }
   return lp.Solves(RanksAlong(axes, "lp")) ? lp.Check(blocks, flag) : absl::OkStatus();
 }
 

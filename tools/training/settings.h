@@ -139,7 +139,7 @@ struct Settings {
   // determines `tokens`, for the message.
   absl::Status CheckTokens(const std::vector<comm::MeshAxis>& axes, const std::string& flag,
                            std::int64_t tokens) const;
-  // INVALID_ARGUMENT if the layer-parallel solver cannot coarsen `blocks` steps as the --lp-... flags say. `flag` is
+  // INVALID_ARGUMENT if there are more than kMostBlocks blocks, or the layer-parallel solver cannot coarsen `blocks` steps as the --lp-... flags say. `flag` is
   // the flag that determines `blocks`.
   absl::Status CheckLayers(const std::vector<comm::MeshAxis>& axes, const std::string& flag,
                            std::int64_t blocks) const;
@@ -150,6 +150,9 @@ struct Settings {
   absl::Status CheckReproducible(const std::vector<comm::MeshAxis>& axes) const;
   absl::Status CheckLayerParallel(const std::vector<comm::MeshAxis>& axes) const;
 };
+
+// More blocks would take minutes and gigabytes to describe, before anything is said about memory.
+inline constexpr std::int64_t kMostBlocks = 100'000;
 
 // INVALID_ARGUMENT "--FLAG=VALUE: ..." if the value is out of range; for Check().
 absl::Status AtLeast(const char* flag, double value, double least);

@@ -142,7 +142,8 @@ absl::Status VitTask::EndStep(const training::StepReport& report, bool evaluates
 absl::StatusOr<image_training::TestResult> VitTask::Test() {
   PLAIT_ASSIGN_OR_RETURN(const image_training::TestResult test,
                          image_training::TestImages(*trainer_, run_, test_, settings_.test_batch_size));
-  run_.log.Info(absl::StrFormat("iter=%d test_loss=%.6f test_acc=%.6f", step_ - 1, test.loss, test.accuracy));
+  const std::string iter = step_ > 0 ? absl::StrCat("iter=", step_ - 1, " ") : "";
+  run_.log.Info(absl::StrFormat("%stest_loss=%.6f test_acc=%.6f", iter, test.loss, test.accuracy));
   return test;
 }
 
