@@ -37,6 +37,9 @@ struct ModelOptions {
   Metadata metadata = {{"format", "pt"}};  // of every file
   // Most bytes of tensors per file; a larger tensor gets its own file. No index is written for a single file.
   std::int64_t max_shard_bytes = 5'000'000'000;
+  // Names of files in the folder that say what the tensors mean, which the caller writes afterwards: removed just before
+  // the first file of tensors is replaced, so that an interruption never leaves new tensors beside an old description.
+  std::vector<std::string> descriptions = {};
 };
 
 // Writes a model into an existing folder, then removes files of an earlier model that are not part of it. Tensors

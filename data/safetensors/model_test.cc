@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/testing/power_loss.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/safetensors/shard_index.h"
 #include "data/safetensors/testing/testing_tensors.h"
@@ -154,6 +156,43 @@ TEST_F(ModelTest, AnInterruptedWriteIsNoModel) {
   EXPECT_FALSE(WriteModel(folder_, tensors_.views(), {.max_shard_bytes = 40}).ok());
   EXPECT_EQ(Error(absl::StatusCode::kNotFound),
             "F: no model, expected model.safetensors or model.safetensors.index.json");
+}
+
+// At any moment: the tensors that are described, or an error; behind the write the new ones.
+TEST_F(ModelTest, ALossOfPowerLeavesNoNewTensorsBesideAnOldDescription) {
+  const auto write = [this](float value, std::int64_t max_shard_bytes) {
+    const std::vector<float> values(4, value);
+    const TensorInfo info = {DType::kF32, {2}};
+    const std::vector<TensorView> views = {{"a", info, &values[0]}, {"b", info, &values[2]}};
+    const ModelOptions options = {.max_shard_bytes = max_shard_bytes, .descriptions = {"config.json"}};
+    return WriteModel(folder_, views, options).ok() &&
+           WriteWholeFile(folder_ + "/config.json", absl::StrCat(value)).ok();
+  };
+  const auto check = [](const std::string& folder, int written) -> std::string {
+    const auto description = ReadWholeFile(folder + "/config.json");
+    const auto model = Model::Open(folder);
+    if (!description.ok() || !model.ok()) return written == 1 ? "cannot be loaded" : "";
+    for (const char* name : {"a", "b"}) {
+      float value = 0;
+      std::memcpy(&value, model->Find(name)->data, sizeof(value));
+      if (absl::StrCat(value) != *description)
+        return absl::StrCat(name, " is ", value, ", not ", *description);
+    }
+    return "";
+  };
+  float value = 1;
+  ASSERT_TRUE(write(value, 100));
+  for (const std::int64_t max_shard_bytes : {100, 8, 8, 100}) {  // from a file to two, and back
+    ++value;
+    const auto body = [&](const base::testing::Mark& mark) {
+      const bool written = write(value, max_shard_bytes);
+      mark(1);
+      return written;
+    };
+    const auto report = base::testing::LosePower(folder_, body, check);
+    EXPECT_EQ(report.faults, std::vector<std::string>{});
+    EXPECT_GT(report.states, 5);
+  }
 }
 
 TEST_F(ModelTest, MissingShard) {

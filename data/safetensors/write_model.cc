@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/path.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/safetensors/model.h"
@@ -32,6 +33,15 @@ absl::Status RemoveFile(const fs::path& file) {
   return absl::ErrnoToStatus(error.value(), absl::StrCat(file.string(), ": cannot be removed"));
 }
 
+// Durably, before anything is replaced.
+absl::Status RemoveDescriptions(const std::string& folder, const ModelOptions& options) {
+  PLAIT_RETURN_IF_ERROR(RemoveFile(fs::path(folder) / kIndexFile));
+  for (const std::string& file : options.descriptions)
+    PLAIT_RETURN_IF_ERROR(RemoveFile(fs::path(folder) / file));
+  base::SyncFolder(folder);
+  return absl::OkStatus();
+}
+
 // Removes files of an earlier model that are not in `kept`.
 absl::Status RemoveOthers(const std::string& folder, const std::set<std::string>& kept) {
   std::error_code error;
@@ -43,6 +53,7 @@ absl::Status RemoveOthers(const std::string& folder, const std::set<std::string>
   }
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat(folder, ": cannot be listed"));
   for (const fs::path& file : others) PLAIT_RETURN_IF_ERROR(RemoveFile(file));
+  if (!others.empty()) base::SyncFolder(folder);  // an old model.safetensors comes before a new index
   return absl::OkStatus();
 }
 
@@ -54,7 +65,7 @@ absl::Status WriteShards(const std::string& folder, absl::Span<const TensorView>
     const std::string file = ShardName(i, shards.size());
     for (const TensorView& tensor : part) index->files[tensor.name] = file;
     WriteSteps steps = {.needed_bytes = left, .before_replacing = nullptr};
-    if (i == 0) steps.before_replacing = [&folder] { return RemoveFile(fs::path(folder) / kIndexFile); };
+    if (i == 0) steps.before_replacing = [&] { return RemoveDescriptions(folder, options); };
     PLAIT_RETURN_IF_ERROR(WriteFile(absl::StrCat(folder, "/", file), part, options.metadata, steps));
     left -= shards[i].bytes;
   }

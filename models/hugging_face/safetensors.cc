@@ -148,8 +148,11 @@ absl::Status Save(const std::string& folder, const std::vector<FileTensor>& tens
     views.push_back(
         {tensor.name, {DTypeOf(memory.back().scalar_type()), tensor.shape}, memory.back().const_data_ptr()});
   }
-  PLAIT_RETURN_IF_ERROR(st::WriteModel(folder, views, {.max_shard_bytes = options.max_shard_bytes}));
-  return data::WriteAtomically(folder + "/config.json", static_cast<std::int64_t>(config.size()),
+  const std::string path = folder + "/config.json";
+  st::ModelOptions files = {.max_shard_bytes = options.max_shard_bytes};
+  if (data::ReadWholeFile(path).value_or("") != config) files.descriptions = {"config.json"};
+  PLAIT_RETURN_IF_ERROR(st::WriteModel(folder, views, files));
+  return data::WriteAtomically(path, static_cast<std::int64_t>(config.size()),
                                [&](const std::string& partial) { return WriteText(partial, config); });
 }
 

@@ -85,7 +85,8 @@ struct SaveOptions {
   std::int64_t max_shard_bytes = 5'000'000'000;  // of a file; a larger tensor has a file of its own
 };
 
-// Writes the weights, then config.json, into an existing folder. Copies weights that are on a device or whose element
+// Writes the weights, then config.json, into an existing folder; another config.json is removed before weights are
+// replaced. Copies weights that are on a device or whose element
 // order differs. Errors as data::safetensors::WriteModel(); aborts for tensors on the meta device.
 absl::Status Save(const std::string& folder, const std::vector<FileTensor>& tensors,
                   const std::string& config, const SaveOptions& options);

@@ -31,6 +31,7 @@ class TensorStore final : public StateStore {
 
   absl::StatusOr<at::Tensor> Acquire(std::size_t slot) override {
     PLAIT_CHECK(!acquired_.has_value()) << "slot " << slot << " while another is acquired";
+    PLAIT_CHECK(slot < tensors_.size()) << "slot " << slot << " of " << tensors_.size();
     acquired_ = slot;
     in_use_ = home_ == device_ ? tensors_[slot] : tensors_[slot].to(device_);
     return in_use_;
