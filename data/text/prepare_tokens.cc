@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/path.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/text/token_file_writer.h"
@@ -117,11 +118,6 @@ class Preparation {
   std::int64_t written_ = 0, empty_ = 0;
 };
 
-bool SameBytes(const std::string& a, const std::string& b) {
-  const absl::StatusOr<std::string> of_a = ReadWholeFile(a), of_b = ReadWholeFile(b);
-  return of_a.ok() && of_b.ok() && *of_a == *of_b;
-}
-
 absl::Status Remove(const std::string& path) {
   std::error_code error;
   std::filesystem::remove(path, error);
@@ -129,20 +125,17 @@ absl::Status Remove(const std::string& path) {
   return absl::UnavailableError(absl::StrCat("cannot remove ", path, ": ", error.message()));
 }
 
-// Files get their names one after the other. Ids of an earlier vocabulary would be read, without an error, as text of the new
-// one: they go before it comes, and so does a vocabulary of another kind.
+// Files get their names one after the other. Ids of an earlier corpus would be read, without an error, by a new vocabulary
+// or index: they go before one of these comes, also where power is lost; and so does a vocabulary of another kind.
 absl::Status RemoveOther(const std::vector<TokenizerFile>& files, const std::string& out) {
   const auto in_out = [&](const std::string& name) { return absl::StrCat(out, "/", name); };
-  if (std::all_of(files.begin(), files.end(),
-                  [&](const TokenizerFile& file) { return SameBytes(file.path, in_out(file.name)); })) {
-    return absl::OkStatus();
-  }
   for (const char* ids : {"train.bin", "val.bin"}) PLAIT_RETURN_IF_ERROR(Remove(in_out(ids)));
   for (const char* name : kTokenizerFileNames) {
     const bool comes =
         std::any_of(files.begin(), files.end(), [&](const TokenizerFile& file) { return file.name == name; });
     if (!comes) PLAIT_RETURN_IF_ERROR(Remove(in_out(name)));
   }
+  base::SyncFolder(out);
   return absl::OkStatus();
 }
 
@@ -180,8 +173,7 @@ absl::StatusOr<PreparedTokens> PrepareTokens(
   made.vocabulary_size = tokenizer->vocabulary_size();
   made.has_end_of_text = tokenizer->end_of_text().has_value();
   const TokenType type = made.vocabulary_size <= 1 << 16 ? TokenType::kUint16 : TokenType::kInt32;
-  // The .bin files are renamed last: without them there is no corpus, and those of an earlier one do not match the
-  // index.
+  // The .bin files are renamed last: without them there is no corpus.
   const auto file = [&](const std::string& name) { return absl::StrCat(options.out, "/", name); };
   const auto fill = [&](const std::vector<std::string>& partial) -> absl::Status {
     PLAIT_ASSIGN_OR_RETURN(TokenFileWriter of_train, TokenFileWriter::Create(partial[0], type));

@@ -8,10 +8,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/power_loss.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/text/byte_pair_tokenizer.h"
 #include "data/text/token_file.h"
@@ -188,23 +190,68 @@ TEST_F(PrepareTokensTest, SentencePieces) {
 }
 
 // val.idx cannot get its name where a folder has it, which comes behind the vocabulary.
-TEST_F(PrepareTokensTest, NoIdsBesideAnotherVocabulary) {
+TEST_F(PrepareTokensTest, NoIdsBesideAnotherVocabularyOrIndex) {
   Write("two.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n");
   ASSERT_TRUE(PrepareTokens(Options("two.jsonl")).ok());
   std::filesystem::remove(In("out/val.idx"));
   std::filesystem::create_directories(In("out/val.idx/taken"));
   EXPECT_FALSE(PrepareTokens(Options("two.jsonl")).ok());
-  EXPECT_TRUE(std::filesystem::exists(In("out/train.bin")));  // of the same vocabulary
-
-  const std::string before = *ReadWholeFile(In("out/vocab.json"));
-  Write("bpe/vocab.json", ByteVocabulary(/*with_end=*/false));
-  EXPECT_FALSE(PrepareTokens(Options("two.jsonl")).ok());
-  EXPECT_TRUE(*ReadWholeFile(In("out/vocab.json")) == before ||
-              !std::filesystem::exists(In("out/train.bin")));
-
+  EXPECT_FALSE(std::filesystem::exists(In("out/train.bin")));
   std::filesystem::remove_all(In("out/val.idx"));
   ASSERT_TRUE(PrepareTokens(Options("two.jsonl")).ok());
-  EXPECT_EQ(Read("train.bin"), "a");
+  EXPECT_EQ(Read("train.bin"), "a.");
+}
+
+// At any moment: one of both corpora, or none.
+TEST_F(PrepareTokensTest, ALossOfPowerLeavesNoMixture) {
+  Write("first.jsonl", "{\"text\": \"abc\"}\n{\"text\": \"d\"}\n");
+  Write("second.jsonl",
+        "{\"text\": \"x\", \"prompt\": \"yz\"}\n{\"text\": \"v\", \"prompt\": \"\"}\n");  // as many tokens
+  const auto corpus = [](const std::string& folder) {
+    std::string text;
+    for (const char* part : {"train", "val"}) {
+      const auto file = TokenFile::Open(absl::StrCat(folder, "/", part, ".bin"));
+      if (!file.ok()) return std::string();
+      const absl::StatusOr<std::string> index = ReadWholeFile(absl::StrCat(folder, "/", part, ".idx"));
+      for (std::int64_t i = 0; i < (*file)->tokens().size(); ++i)
+        absl::StrAppend(&text, (*file)->tokens()[i], " ");
+      absl::StrAppend(&text, index.value_or("no index"), " ");
+    }
+    for (const char* name : {"/vocab.json", "/merges.txt"})
+      text += ReadWholeFile(folder + name).value_or("no vocabulary");
+    return text;
+  };
+  const auto prepare = [&](const char* input, bool with_end) {
+    Write("bpe/vocab.json", ByteVocabulary(with_end));
+    Write("bpe/merges.txt", with_end ? "#version: 0.2\n" : "#version: 0.2 \n");
+    TokenOptions options = Options(input);
+    options.threads = 1;
+    if (*input == 's') options.documents.prompt_key = "prompt";
+    return PrepareTokens(options).status();
+  };
+  int operations = 0, states = 0;
+  for (const bool with_end : {true, false}) {
+    ASSERT_TRUE(prepare("first.jsonl", true).ok());
+    const std::string before = corpus(In("out"));
+    const auto body = [&](const base::testing::Mark& mark) {
+      const absl::Status status = prepare("second.jsonl", with_end);
+      mark(1);
+      return status.ok();
+    };
+    std::set<std::string> found;
+    const auto report = base::testing::LosePower(In("out"), body, [&](const std::string& after, int written) {
+      const std::string left = corpus(after);
+      found.insert(left);
+      return std::string(written == 1 && left.empty() ? "no corpus" : "");
+    });
+    EXPECT_EQ(report.faults, std::vector<std::string>{});
+    EXPECT_THAT(found, ::testing::IsSubsetOf({before, corpus(In("out")), std::string()}));
+    operations += report.operations;
+    states += report.states;
+  }
+  EXPECT_GT(states, 10);
+  RecordProperty("operations", operations);
+  RecordProperty("states", states);
 }
 
 TEST_F(PrepareTokensTest, Errors) {
