@@ -135,6 +135,8 @@ class GenerateTest(runs.TrainTest):
         self.assertIn("--block-size=33: the model in ", run.err)
         run = self.train(*begins, "--block-size=32", "--tokenizer=gpt2", "--checkpoint-dir=begun", *nothing, outputs="begun_out")
         self.assertIn("Initializing from the model in ", run.out)
+        with open(self.path("begun_out/history.h5"), "rb") as file:
+            self.assertRegex(file.read(), rb"n_layer=1, n_head=2, n_embd=\d+, ")  # those of the model
         # Parameters have not moved: the same text, but for the first line, which names the source, and the last.
         again = self.generate("--checkpoint=begun", "--bpe-folder=model", *flags).out
         self.assertEqual(again.splitlines()[1:-1], text.splitlines()[1:-1])

@@ -69,7 +69,7 @@ absl::Status TrainEnsemble(GruSettings& settings, Run& run, const Sequences& seq
 }  // namespace
 
 void PrintSettings(const Run& run) {
-  run.console.Print(SettingsBlock(run.world.size(), run.settings_line));
+  run.console.Print(SettingsBlock(run.world.size(), run.settings_line()));
   run.console.Print(
       absl::StrCat("DEVICE=", c10::DeviceTypeName(run.device.type(), /*lower_case=*/true), "\n"));
 }

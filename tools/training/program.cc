@@ -106,8 +106,8 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, int ranks, 
   Run run = {.program = program.name,
              .settings = settings,
              .table = table,
-             // With those of the checkpoint.
-             .settings_line = base::Settings(table.Usage(program.name, program.summary, program.examples)),
+             .settings_line =
+                 [&] { return base::Settings(table.Usage(program.name, program.summary, program.examples)); },
              .flag_file = FlagFile(program.name, table, session.world().size()),
              .session = session,
              .world = world,

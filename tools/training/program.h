@@ -39,7 +39,8 @@ struct Run {
   std::string program;  // "train_cnn"
   Settings& settings;
   const SettingsTable& table;
-  std::string settings_line;   // "Namespace(batch_size=64, ...)"
+  // "Namespace(batch_size=64, ...)", with the sizes that a checkpoint or the files of a model have given by now.
+  std::function<std::string()> settings_line = [] { return std::string(); };
   std::string flag_file = {};  // contents of a file for --flagfile (SettingsTable::FlagFile)
   comm::Session& session;
   const comm::Communicator& world;

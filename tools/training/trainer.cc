@@ -209,7 +209,7 @@ absl::Status Trainer::OpenOutputs() {
                         .gather_every = task_.gather_every(),
                         .resumed_draws = begins && !s.resume.empty() ? 0 : history_draws_,
                         .steps_done = step_},
-                       FactsOf(run_.program, s.seed, run_.settings_line, run_.environment), run_.world));
+                       FactsOf(run_.program, s.seed, run_.settings_line(), run_.environment), run_.world));
   outputs_.emplace(std::move(outputs));
   outputs_->trace().SetUnits(model_->UnitNames());
   if (!folder) return absl::OkStatus();
@@ -416,7 +416,7 @@ absl::Status Trainer::Save() {
   if (outputs_.has_value()) PLAIT_RETURN_IF_ERROR(outputs_->history().Flush());
   parallel::CheckpointState state;
   KeepSettings(run_.program, run_.table.Kept(), Facts(), state);
-  state.texts["settings"] = run_.settings_line;
+  state.texts["settings"] = run_.settings_line();
   state.texts["revision"] = Revision();
   state.texts["mesh"] = run_.mesh.Describe();
   state.texts["loss_scale"] = absl::StrFormat("%a", scaler_.state().scale);
