@@ -24,7 +24,8 @@ std::string NewFolder(const std::string& name) {
 
 TEST(NamesIn, SortsByBytesWhatIsWantedAndNotHidden) {
   const std::string folder = NewFolder("sorted");
-  for (const char* name : {"b.txt", "B.txt", ".c.txt", "a.txt", "a.bin"}) std::ofstream(folder + "/" + name) << name;
+  for (const char* name : {"b.txt", "B.txt", ".c.txt", "a.txt", "a.bin"})
+    std::ofstream(folder + "/" + name) << name;
   const auto is_text = [](const fs::directory_entry& entry) { return entry.path().extension() == ".txt"; };
   EXPECT_THAT(*NamesIn(folder, is_text), ElementsAre("B.txt", "a.txt", "b.txt"));
 }
