@@ -28,7 +28,7 @@ struct SquaredLogSumExp : torch::autograd::Function<SquaredLogSumExp> {
     return z.square().sum();
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    TORCH_CHECK(!at::GradMode::is_enabled(), "A balance loss: its gradient cannot be differentiated again");
+    TORCH_CHECK(!at::GradMode::is_enabled(), "BalanceLoss: its gradient cannot be differentiated again");
     const variable_list saved = context->get_saved_variables();
     return {saved[0] * (saved[1] * (2 * gradients[0]))};
   }

@@ -165,7 +165,7 @@ struct Recorded : torch::autograd::Function<Recorded<Of>> {
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     TORCH_CHECK(!at::GradMode::is_enabled(),
-                "An activation of experts: its gradient cannot be differentiated again");
+                "Sigmoid, Softplus, NormalCdf: their gradients cannot be differentiated again");
     const at::Tensor in = context->get_saved_variables()[0], gradient = gradients[0].contiguous();
     at::Tensor out = at::empty_like(in);
     AT_DISPATCH_FLOATING_TYPES(in.scalar_type(), "Elementwise", [&] {

@@ -308,5 +308,20 @@ TEST(Elementwise, ThreadsDoNotMatter) {
   }
 }
 
+TEST(Elementwise, GradientsAreNotDifferentiatedAgain) {
+  const at::Tensor x = at::linspace(-3, 3, 7, at::kDouble).requires_grad_(true);
+  for (const auto function : {Sigmoid, Softplus, NormalCdf}) {
+    EXPECT_THROW(torch::autograd::grad({function(x).sum()}, {x}, {}, {}, /*create_graph=*/true), c10::Error);
+  }
+}
+
+TEST(BalanceLoss, ItsGradientIsNotDifferentiatedAgain) {
+  Routing routing;
+  routing.logits = at::ones({3, 4}, at::kDouble).requires_grad_(true);
+  const at::Tensor loss =
+      BalanceLoss({.experts = 4, .balance_weight = 0, .z_weight = 0.1}, routing, GlobalLoad());
+  EXPECT_THROW(torch::autograd::grad({loss}, {routing.logits}, {}, {}, /*create_graph=*/true), c10::Error);
+}
+
 }  // namespace
 }  // namespace plait::moe

@@ -324,6 +324,7 @@ TEST(ExpertLayer, BackwardOfOneGraphAgainAndInParts) {
       std::vector<at::Tensor> twice;
       for (const at::Tensor& gradient : of_experts) twice.push_back(2 * gradient);
       ExpectSame(whole, Gradients(run, all), "again");
+      EXPECT_THROW(torch::autograd::grad({run.y}, all, {run.gradient}, true, true), c10::Error);
       ExpectSame(of_inputs, Gradients(run, inputs), "inputs");
       ExpectSame(of_experts, Gradients(run, experts), "experts behind inputs");
       ExpectSame(of_inputs, Gradients(run, inputs), "inputs again");

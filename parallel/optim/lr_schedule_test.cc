@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace plait::parallel {
@@ -69,6 +71,9 @@ TEST(LrSchedule, WithoutWarmupOrDecay) {
   EXPECT_EQ(warmup.At(0), 0.5);
   EXPECT_EQ(warmup.At(2), 1.5);
   EXPECT_EQ(warmup.At(3), 1);
+  constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(LrSchedule::WarmupDecay({.lr = 0x1p63, .warmup_steps = kEndless, .decay_steps = kEndless}).At(2),
+            3);
 }
 
 // As get_linear_schedule_with_warmup of Hugging Face transformers, after the warm-up: lr (40 - step) / (40 - 8).

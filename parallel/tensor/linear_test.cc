@@ -96,6 +96,17 @@ TEST(ColumnLinear, UnusedOutput) {
   ExpectNear(x.grad(), testing::AllReduced(a.detach()).sum(0).expand({3, kIn}), "x");
 }
 
+TEST(Linear, GradientsAreNotDifferentiatedAgain) {
+  const TensorAxis axis(World(), {});
+  if (!axis.split()) return;  // LibTorch's linear layer, which may be
+  const at::Tensor x = Leaf(Random({3, kIn}, 1)), weight = Leaf(Random({2, kIn}, 2));
+  const at::Tensor column = ColumnLinear(axis, Residual(x), {{weight}})[0].local(),
+                   row = RowLinear(axis, Shard<1>(x), {weight}).local();
+  for (const at::Tensor& y : {column, row}) {
+    EXPECT_THROW(torch::autograd::grad({y.sum()}, {x}, {}, {}, /*create_graph=*/true), c10::Error);
+  }
+}
+
 // The gradient of x needs one reduction, those of the weights none: a backward in two parts has one in total.
 TEST(ColumnLinear, ReducesOnceInABackwardOfTwoParts) {
   const TensorAxis axis(World(), {});
