@@ -39,6 +39,8 @@ class Backend {
   // Requests have been checked (comm/request_check.h); counts may be 0. Throw TransportError.
   virtual void Run(const Request& request) = 0;
   virtual std::unique_ptr<PendingWork> Start(const Request& request) = 0;
+  // Advances the operations in flight of this backend and of those that share its session, without blocking.
+  virtual void Advance() {}
   // Collective. Null for a negative color.
   virtual std::unique_ptr<Backend> Split(int color, int key) = 0;
   // The same, for backends that need the group's name.

@@ -2,10 +2,10 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gather.h>
 #include <ATen/ops/log_softmax.h>
+#include <ATen/ops/mul.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/sum.h>
 #include <ATen/ops/zeros.h>
@@ -64,13 +64,14 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
     at::Tensor gradient;
     ForRowParts(logits, LossType(logits), [&](std::int64_t first, std::int64_t rows) {
       at::Tensor part = at::softmax(logits.narrow(0, first, rows), 1, scale.scalar_type());
-      part.scatter_add_(1, columns.narrow(0, first, rows), one.narrow(0, first, rows)).mul_(scale);
-      if (rows == logits.size(0)) {
-        gradient = part.to(logits.scalar_type());
+      part.scatter_add_(1, columns.narrow(0, first, rows), one.narrow(0, first, rows));
+      if (part.scalar_type() == logits.scalar_type()) {
+        gradient = part.mul_(scale);
         return;
       }
-      if (!gradient.defined()) gradient = at::empty_like(logits);
-      gradient.narrow(0, first, rows).copy_(part);
+      if (!gradient.defined()) gradient = at::empty(logits.sizes(), logits.options());
+      at::Tensor of_part = gradient.narrow(0, first, rows);
+      at::mul_out(of_part, part, scale);
     });
     return {gradient, at::Tensor()};
   }

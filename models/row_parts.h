@@ -18,13 +18,14 @@ inline at::ScalarType LossType(const at::Tensor& logits) {
 }
 
 // Calls part(first row, number of rows) for consecutive parts of `logits`. Rows that must be converted to `type` come
-// in parts of about 4 Mi elements (16 MiB of float32); else there is one part. Called once if there are no rows.
+// in parts of about 4 Mi elements (16 MiB of float32), on a GPU, which needs many rows at a time, 64 Mi; else there is one
+// part. Called once if there are no rows.
 template <typename Part>
 void ForRowParts(const at::Tensor& logits, at::ScalarType type, const Part& part) {
-  constexpr std::int64_t kPartElements = 4 << 20;
+  const std::int64_t elements = logits.is_cpu() || logits.is_meta() ? 4 << 20 : 64 << 20;
   const std::int64_t rows = logits.size(0);
   const bool converted = logits.scalar_type() != type;
-  const std::int64_t limit = converted ? std::max<std::int64_t>(1, kPartElements / logits.size(1)) : rows;
+  const std::int64_t limit = converted ? std::max<std::int64_t>(1, elements / logits.size(1)) : rows;
   std::int64_t first = 0;
   do {
     part(first, std::min(limit, rows - first));

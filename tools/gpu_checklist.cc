@@ -27,9 +27,11 @@
 ABSL_FLAG(std::string, checks, "", "comma-separated names of the checks to run (default: all)");
 ABSL_FLAG(bool, list, false, "list the checks and exit");
 ABSL_FLAG(std::string, programs, "",
-          "directory with test_dist, train_gpt, train_cnn, train_gru, doctor and conformance_nccl_test "
+          "directory with test_dist, the trainers, doctor and conformance_nccl_test_on_ranks "
           "(default: that of gpu_checklist)");
 ABSL_FLAG(std::string, report, "gpu_report.txt", "file for the report");
+ABSL_FLAG(std::string, log, "",
+          "file to which the commands that checks run and what they print are appended");
 
 namespace plait::gpu_checks {
 namespace {
@@ -43,7 +45,7 @@ base::ToolUsage Usage() {
           "Checks the GPU code on a machine with a GPU: one line per check, PASSED, FAILED or SKIPPED, and "
           "a report. The exit code is 0 if no check failed and at least one passed.",
       .examples = {"gpu_checklist", "gpu_checklist --checks=gru_cell,layer_parallel"},
-      .groups = {{"Checks", {"checks", "list", "programs"}}, {"Output", {"report"}}}};
+      .groups = {{"Checks", {"checks", "list", "programs"}}, {"Output", {"report", "log"}}}};
 }
 
 int Fail(const std::string& message, int code) {
@@ -76,10 +78,11 @@ absl::Status RunChecks(const std::vector<Check>& checks, const comm::Session& se
   if (mkdtemp(scratch) == nullptr) return absl::UnavailableError("/tmp: cannot create a directory");
   std::string programs = base::FromUser(absl::GetFlag(FLAGS_programs));
   if (programs.empty()) programs = std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
-  const Context context = {.world = session.world(),
-                           .device = c10::Device(c10::kCUDA, 0),
-                           .gpus = gpus,
-                           .programs = ProgramsOfMachine(programs, scratch)};
+  const Context context = {
+      .world = session.world(),
+      .device = c10::Device(c10::kCUDA, 0),
+      .gpus = gpus,
+      .programs = ProgramsOfMachine(programs, scratch, base::FromUser(absl::GetFlag(FLAGS_log)))};
   for (const Check& check : checks) {
     finished.push_back({check, RunCheck(check, context)});
     std::printf("%s\n", Line(check, finished.back().result).c_str());

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/nccl/host_messages.h"
 #include "comm/nccl/nccl_check.h"
 #include "comm/nccl/nccl_collectives.h"
 #include "comm/self_backend.h"
@@ -17,24 +18,23 @@ namespace {
 // Complete when the device has reached an event recorded after the operation.
 class NcclWork : public PendingWork {
  public:
-  explicit NcclWork(const NcclGroup& group) : comm_(group.comm) {
-    CheckCuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
-    CheckCuda(cudaEventRecord(event_, group.stream), "cudaEventRecord");
+  NcclWork(const NcclGroup& group, std::shared_ptr<HostMessages> messages)
+      : comm_(group.comm), messages_(std::move(messages)) {
+    done_.Record(group.stream);
   }
-  ~NcclWork() override { cudaEventDestroy(event_); }
 
   bool Test() override {
-    const cudaError_t state = cudaEventQuery(event_);
-    if (state == cudaSuccess) return true;
-    if (state != cudaErrorNotReady) CheckCuda(state, "cudaEventQuery");
+    if (done_.Reached()) return true;
     ncclResult_t error = ncclSuccess;
     CheckNccl(ncclCommGetAsyncError(comm_, &error), "ncclCommGetAsyncError");
     CheckNccl(error, "NCCL");
     return false;
   }
-  // Polls instead of blocking: if a peer is gone the event is never reached, and only the asynchronous error shows it.
+  // Polls instead of blocking: if a peer is gone the event is never reached, and only the asynchronous error shows it. The
+  // other ranks may have to receive a message of this one before they come to the operation.
   void Wait() override {
     for (int polls = 0; !Test(); ++polls) {
+      messages_->Advance();
       const timespec pause = {0, 20'000};
       if (polls > 1000) nanosleep(&pause, nullptr);
     }
@@ -42,17 +42,18 @@ class NcclWork : public PendingWork {
 
  private:
   ncclComm_t comm_;
-  cudaEvent_t event_ = nullptr;
+  std::shared_ptr<HostMessages> messages_;
+  DeviceEvent done_;
 };
 
 class NcclBackend : public Backend {
  public:
-  NcclBackend(ncclComm_t comm, std::vector<int> members, int rank, int device_index)
-      : members_(std::move(members)), device_index_(device_index) {
-    const DeviceScope device(device_index_);
+  NcclBackend(ncclComm_t comm, std::shared_ptr<HostMessages> messages, std::vector<int> members, int rank,
+              int device_index)
+      : messages_(std::move(messages)), members_(std::move(members)), device_index_(device_index) {
     group_ = {.comm = comm, .stream = nullptr, .rank = rank, .size = static_cast<int>(members_.size())};
-    // Ordered with the default stream, which is where LibTorch works unless told otherwise.
-    CheckCuda(cudaStreamCreateWithFlags(&group_.stream, cudaStreamDefault), "cudaStreamCreate");
+    // Not blocking: the default stream's work would wait for the operation, which may wait for that work on another rank.
+    CheckCuda(cudaStreamCreateWithFlags(&group_.stream, cudaStreamNonBlocking), "cudaStreamCreate");
   }
   // Handles are kept until the process ends: destroying a communicator waits for the other ranks.
   ~NcclBackend() override = default;
@@ -65,21 +66,29 @@ class NcclBackend : public Backend {
   void Run(const Request& request) override { Start(request)->Wait(); }
 
   std::unique_ptr<PendingWork> Start(const Request& request) override {
+    if (IsPointToPoint(request.operation)) return messages_->Start(request);
     const DeviceScope device(device_index_);
+    // The default stream is where LibTorch works unless told otherwise.
+    DeviceEvent before;
+    before.Record(/*stream=*/nullptr);
+    before.Delay(group_.stream);
     EnqueueOperation(group_, request);
-    return std::make_unique<NcclWork>(group_);
+    return std::make_unique<NcclWork>(group_, messages_);
   }
+  void Advance() override { messages_->Advance(); }
 
   std::unique_ptr<Backend> Split(int color, int key) override {
     const DeviceScope device(device_index_);
     ncclComm_t part = nullptr;
     CheckNccl(ncclCommSplit(group_.comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &part, nullptr),
               "ncclCommSplit");
+    std::shared_ptr<HostMessages> messages = messages_->Split(color, key);
     if (part == nullptr) return nullptr;
     int rank = 0, size = 0;
     CheckNccl(ncclCommUserRank(part, &rank), "ncclCommUserRank");
     CheckNccl(ncclCommCount(part, &size), "ncclCommCount");
-    return std::make_unique<NcclBackend>(part, MembersOf(part, rank, size), rank, device_index_);
+    return std::make_unique<NcclBackend>(part, std::move(messages), MembersOf(part, rank, size), rank,
+                                         device_index_);
   }
 
  private:
@@ -100,6 +109,7 @@ class NcclBackend : public Backend {
   }
 
   NcclGroup group_;
+  std::shared_ptr<HostMessages> messages_;
   std::vector<int> members_;
   int device_index_;
 };
@@ -113,7 +123,8 @@ std::unique_ptr<Backend> MakeNcclBackend(Backend& host, int device_index) {
   host.Run(share);
   ncclComm_t comm = nullptr;
   CheckNccl(ncclCommInitRank(&comm, host.size(), id, host.rank()), "ncclCommInitRank");
-  return std::make_unique<NcclBackend>(comm, host.members(), host.rank(), device_index);
+  auto messages = std::make_shared<HostMessages>(host.Split(/*color=*/0, host.rank()), device_index);
+  return std::make_unique<NcclBackend>(comm, std::move(messages), host.members(), host.rank(), device_index);
 }
 
 }  // namespace

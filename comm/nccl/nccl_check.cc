@@ -20,6 +20,22 @@ DeviceScope::DeviceScope(int device) {
 }
 DeviceScope::~DeviceScope() { cudaSetDevice(before_); }
 
+DeviceEvent::DeviceEvent() {
+  CheckCuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
+}
+DeviceEvent::~DeviceEvent() { cudaEventDestroy(event_); }
+void DeviceEvent::Record(cudaStream_t stream) {
+  CheckCuda(cudaEventRecord(event_, stream), "cudaEventRecord");
+}
+void DeviceEvent::Delay(cudaStream_t stream) const {
+  CheckCuda(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent");
+}
+bool DeviceEvent::Reached() const {
+  const cudaError_t state = cudaEventQuery(event_);
+  if (state != cudaErrorNotReady) CheckCuda(state, "cudaEventQuery");
+  return state == cudaSuccess;
+}
+
 DeviceScratch::DeviceScratch(std::int64_t bytes, cudaStream_t stream) : stream_(stream) {
   if (bytes > 0) CheckCuda(cudaMallocAsync(&data_, bytes, stream), "cudaMallocAsync");
 }

@@ -25,6 +25,24 @@ class DeviceScope {
   int before_ = 0;
 };
 
+// A point in a stream's work. With a blocking wait of the host on one of two streams, or Delay, the other is ordered with it.
+class DeviceEvent {
+ public:
+  DeviceEvent();
+  ~DeviceEvent();
+  DeviceEvent(const DeviceEvent&) = delete;
+  DeviceEvent& operator=(const DeviceEvent&) = delete;
+  // Behind everything that has been enqueued on `stream`; null: on the legacy default stream.
+  void Record(cudaStream_t stream);
+  // What is enqueued on `stream` from now on waits for the event.
+  void Delay(cudaStream_t stream) const;
+  // Whether the device has reached it.
+  bool Reached() const;
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
 // Stream-ordered device memory (cudaMallocAsync, cudaFreeAsync).
 class DeviceScratch {
  public:

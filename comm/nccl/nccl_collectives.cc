@@ -27,7 +27,7 @@ ncclDataType_t NcclType(DataType type) {
 }
 
 // For 0 and 1, logical or is the maximum, and logical and the minimum.
-ncclRedOp_t NcclReduceOp(ReduceOp op, DataType type) {
+ncclRedOp_t NcclReduceOp(ReduceOp op, DataType type, int size) {
   const bool logical = type == DataType::kBool;
   switch (op) {
     case ReduceOp::kSum:
@@ -39,7 +39,8 @@ ncclRedOp_t NcclReduceOp(ReduceOp op, DataType type) {
     case ReduceOp::kMax:
       return ncclMax;
     case ReduceOp::kAverage:
-      return ncclAvg;
+      // In a group of one, NCCL 2.28 leaves elements out when it averages into another buffer.
+      return size == 1 ? ncclSum : ncclAvg;
   }
   return ncclSum;
 }
@@ -134,7 +135,7 @@ void ReduceScatter(const NcclGroup& g, const Request& r, ncclDataType_t type, nc
 void EnqueueOperation(const NcclGroup& g, const Request& r) {
   const ConstBuffer payload = Payload(r);
   const ncclDataType_t type = NcclType(payload.type);
-  const ncclRedOp_t op = NcclReduceOp(r.reduce, payload.type);
+  const ncclRedOp_t op = NcclReduceOp(r.reduce, payload.type, g.size);
   // Counts are equal on all ranks, so all of them skip an empty call.
   const bool empty = payload.count == 0 && r.operation != Operation::kBarrier &&
                      r.operation != Operation::kAllToAllV && r.operation != Operation::kScatter &&
@@ -163,12 +164,10 @@ void EnqueueOperation(const NcclGroup& g, const Request& r) {
       return Gather(g, r);
     case Operation::kScatter:
       return Scatter(g, r);
-    case Operation::kSend:
-      return Send(g, r.in, r.root);
-    case Operation::kReceive:
-      return Receive(g, r.out, r.root);
     case Operation::kBarrier:
       return Barrier(g);
+    case Operation::kSend:
+    case Operation::kReceive:
     case Operation::kSplit:
       return;
   }

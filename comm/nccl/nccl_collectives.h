@@ -16,7 +16,7 @@ struct NcclGroup {
   int size;
 };
 
-// Enqueues; nothing is complete when this returns.
+// Enqueues a collective; nothing is complete when this returns.
 void EnqueueOperation(const NcclGroup& group, const Request& request);
 
 }  // namespace plait::comm

@@ -248,23 +248,6 @@ void CheckAllToAllV(const Communicator& comm, Memory& memory) {
   });
 }
 
-namespace {
-
-// Without tags, and with nobody to send to in a group of one.
-void CheckRing(const Communicator& comm, const TypedMemory& mine, const TypedMemory& theirs, int previous,
-               int next, std::int64_t count, DataType type, bool async) {
-  if (comm.size() == 1) return;
-  Work send = comm.SendAsync(mine.buffer(), next, 0);
-  if (async)
-    comm.ReceiveAsync(theirs.buffer(), previous, 0).Wait();
-  else
-    comm.Receive(theirs.buffer(), previous, 0);
-  send.Wait();
-  EXPECT_EQ(theirs.Values(), Input(previous, count, type));
-}
-
-}  // namespace
-
 void CheckSendReceive(const Communicator& comm, Memory& memory) {
   const int next = (comm.rank() + 1) % comm.size();
   const int previous = (comm.rank() + comm.size() - 1) % comm.size();
@@ -272,8 +255,6 @@ void CheckSendReceive(const Communicator& comm, Memory& memory) {
     TypedMemory first(memory, type, Input(comm.rank(), count, type));
     TypedMemory second(memory, type, Input(comm.rank() + 5, count + 1, type));
     TypedMemory a(memory, type, Values(count)), b(memory, type, Values(count + 1));
-    if (memory.device() == Device::kCuda)
-      return CheckRing(comm, first, a, previous, next, count, type, async);
     // The tags tell the messages apart: they are received in the other order.
     Work sends[] = {comm.SendAsync(first.buffer(), next, 1), comm.SendAsync(second.buffer(), next, 2)};
     if (async) {

@@ -40,18 +40,26 @@ class Shift {
  public:
   Shift(const Ring& ring, const at::Tensor& sent, int tag)
       : sent_(sent.contiguous()), received_(at::empty_like(sent_)) {
-    receive_ = comm::ReceiveAsync(ring.axis.comm(), received_, ring.previous(), tag);
-    send_ = comm::SendAsync(ring.axis.comm(), sent_, ring.next(), tag);
+    const comm::Communicator& ranks = ring.axis.comm();
+    if (sent_.is_cpu() || sent_.is_meta()) {
+      works_.push_back(comm::ReceiveAsync(ranks, received_, ring.previous(), tag));
+      works_.push_back(comm::SendAsync(ranks, sent_, ring.next(), tag));
+    } else {
+      // Between GPUs messages go through host memory (comm/nccl), collectives do not.
+      std::vector<std::int64_t> sends(static_cast<std::size_t>(ranks.size())), receives = sends;
+      sends[static_cast<std::size_t>(ring.next())] = sent_.size(0);
+      receives[static_cast<std::size_t>(ring.previous())] = sent_.size(0);
+      works_.push_back(comm::AllToAllVAsync(ranks, sent_, sends, received_, receives));
+    }
   }
   at::Tensor Wait() {
-    send_.Wait();
-    receive_.Wait();
+    for (comm::TensorWork& work : works_) work.Wait();
     return received_;
   }
 
  private:
   at::Tensor sent_, received_;
-  comm::TensorWork send_, receive_;
+  std::vector<comm::TensorWork> works_;
 };
 
 // The positions of the tokens of `rank`, if every rank has `local` of them.

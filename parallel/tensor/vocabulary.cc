@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full_like.h>
+#include <ATen/ops/mul.h>
 #include <ATen/ops/stack.h>
 #include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -74,8 +75,9 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
       at::Tensor part = (logits.narrow(0, first, rows).to(log_sum.scalar_type()) -
                          log_sum.narrow(0, first, rows).unsqueeze(1))
                             .exp_();
-      part.scatter_add_(1, index.narrow(0, first, rows), minus_one.narrow(0, first, rows)).mul_(scale);
-      gradient.narrow(0, first, rows).copy_(part);
+      part.scatter_add_(1, index.narrow(0, first, rows), minus_one.narrow(0, first, rows));
+      at::Tensor of_part = gradient.narrow(0, first, rows);
+      at::mul_out(of_part, part, scale);
     });
     return {gradient, {}, {}, {}};
   }

@@ -73,7 +73,7 @@ class Gpt(nn.Module):
     def forward(self, tokens, targets):
         """Mean cross entropy; the head is the token embedding."""
         parts = self.transformer
-        x = parts["wte"](tokens) + parts["wpe"](torch.arange(tokens.shape[1]))
+        x = parts["wte"](tokens) + parts["wpe"](torch.arange(tokens.shape[1], device=tokens.device))
         for block in parts["h"]:
             x = block(x)
         logits = functional.linear(parts["ln_f"](x), parts["wte"].weight)

@@ -88,7 +88,7 @@ class Llama(nn.Module):
 
     def forward(self, tokens, targets):
         x = self.tok_embeddings(tokens)
-        cosines, sines = (part[:tokens.shape[1]].to(x.dtype) for part in self.rotations)
+        cosines, sines = (part[:tokens.shape[1]].to(x) for part in self.rotations)
         for layer in self.layers:
             x = layer(x, cosines, sines)
         logits = self.output(self.norm(x))

@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_cudnn_rnn_flatten_weight.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/gru.h>
@@ -123,6 +124,12 @@ NetworkToRelax Gru(const NetworkSize& size, const mgrit::LayerParallelOptions& o
   const std::vector<at::Tensor> parameters = {
       Draw({gates, kGruInput}, deviation, device), Draw({gates, size.hidden}, deviation, device),
       Draw({gates}, deviation, device), Draw({gates}, deviation, device)};
+  if (device.is_cuda()) {
+    // cuDNN copies the parameters in every call unless they are side by side.
+    constexpr std::int64_t kGruOfCudnn = 3;
+    at::_cudnn_rnn_flatten_weight(parameters, 4, kGruInput, kGruOfCudnn, size.hidden, /*proj_size=*/0,
+                                  /*num_layers=*/1, /*batch_first=*/true, /*bidirectional=*/false);
+  }
   const at::Tensor x = Draw({size.batch, size.steps, kGruInput}, 1, device);
   const at::TensorOptions tensor_options = at::TensorOptions(at::kFloat).device(device);
   const auto parallel = [&](bool many) -> std::function<at::Tensor()> {

@@ -9,7 +9,8 @@ Strategies: single; ddp (DistributedDataParallel); zero1 (the same with ZeroRedu
 each block and on the root, all of it dropped after forward); fsdp-keep-root (PyTorch's default: the root stays); tp
 (parallelize_module with the usual plan: columns, then rows, of attention and feed-forward, both tables; Llama only); pp
 (Schedule1F1B, --first-blocks blocks on rank 0; Llama on two ranks only). All
-over gloo, one thread a process. Rank 0 prints, times of its own, the loss that of all ranks:
+over gloo, one thread a process, on the processor; single with --device=cuda on a GPU. Rank 0 prints, times of its own, the
+loss that of all ranks:
 
     peer_step step=3 loss=4.1747493743896484 dt=0.046112 cpu=0.046100
 
@@ -33,6 +34,7 @@ def arguments():
     parser.add_argument("--model", choices=["gpt", "llama"], default="gpt")
     parser.add_argument("--strategy", choices=["single", "ddp", "zero1", "fsdp", "fsdp-keep-root", "tp", "pp"], default="single")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cuda: with --strategy=single")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float64"], default="float32")
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--batch-size", type=int, help="blocks of all ranks")
@@ -70,7 +72,7 @@ def model_of(args):
     if args.init:
         from safetensors.torch import load_file
         model.load_state_dict(load_file(args.init))
-    return model.to(torch.float64) if args.dtype == "float64" else model
+    return model.to(args.device, torch.float64 if args.dtype == "float64" else None)
 
 
 def groups_of(model, args):
@@ -179,6 +181,12 @@ def parallel(args):
     return called, model, optimizer
 
 
+def seconds_when_done(args):
+    if args.device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
 def main():
     args = arguments()
     torch.set_num_threads(1)
@@ -187,13 +195,13 @@ def main():
         dist.init_process_group("gloo", rank=args.rank, world_size=args.ranks)
     data = StepData(args.vocab_size, args.block_size, args.batch_size, args.data)
     rank, ranks = (0, 1) if args.strategy in ("tp", "pp") else (args.rank, args.ranks)  # of the data
-    batches = [data.batch(step, rank, ranks) for step in range(args.steps)]
+    batches = [[part.to(args.device) for part in data.batch(step, rank, ranks)] for step in range(args.steps)]
     called, model, optimizer = parallel(args)
     for step, (inputs, targets) in enumerate(batches):
         if args.ranks > 1:
             dist.barrier()
-        begin, cpu_begin = time.perf_counter(), time.process_time()
-        with torch.autocast("cpu", torch.bfloat16, enabled=args.dtype == "bfloat16"):
+        begin, cpu_begin = seconds_when_done(args), time.process_time()
+        with torch.autocast(args.device, torch.bfloat16, enabled=args.dtype == "bfloat16"):
             loss = called(inputs, targets)
         if args.strategy != "pp":
             loss.backward()
@@ -201,7 +209,7 @@ def main():
             nn.utils.clip_grad_norm_(model.parameters(), args.clip)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu_begin
+        seconds, cpu = seconds_when_done(args) - begin, time.process_time() - cpu_begin
         whole = loss.detach().double()
         if args.ranks > 1:
             dist.all_reduce(whole)

@@ -2,14 +2,15 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <time.h>
+#include <torch/csrc/autograd/profiler_kineto.h>
 
-#include <chrono>
 #include <cstdio>
+#include <functional>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/flags/flag.h"
@@ -21,6 +22,7 @@
 #include "comm/device_mesh.h"
 #include "comm/launch/launcher.h"
 #include "comm/launch/supervision/run_on_ranks.h"
+#include "comm/nccl/nccl_backend.h"
 #include "comm/session_main.h"
 #include "data/safetensors/writer.h"
 #include "parallel/optim/sharded_optimizer.h"
@@ -28,7 +30,9 @@
 #include "parallel/sharding/data_parallel.h"
 #include "parallel/tensor/parallelize.h"
 #include "tests/benchmarks/step_data.h"
+#include "tools/device/device.h"
 
+ABSL_FLAG(std::string, device, "cpu", "cpu or cuda: one GPU per rank");
 ABSL_FLAG(std::string, strategy, "ddp", "ddp, zero1, zero2 or fsdp");
 ABSL_FLAG(int, dp_replicate, 0, "replicas; 0: all ranks for ddp, else 1");
 ABSL_FLAG(int, tp, 1, "ranks over which layers are split");
@@ -43,11 +47,13 @@ ABSL_FLAG(std::string, dtype, "float32", "float32, bfloat16 (parameters and acti
 ABSL_FLAG(std::int64_t, batch_size, 0, "blocks of all ranks; 0 here and below: the model's own");
 ABSL_FLAG(std::int64_t, block_size, 0, "tokens of a block");
 ABSL_FLAG(std::int64_t, n_layer, 0, "blocks of the model");
+ABSL_FLAG(std::int64_t, n_head, 0, "heads of a block");
 ABSL_FLAG(std::int64_t, n_embd, 0, "its width");
 ABSL_FLAG(std::int64_t, vocab_size, 0, "different tokens");
 ABSL_FLAG(double, clip, -1, "norm that gradients are clipped to; 0: none; -1: the model's own");
 ABSL_FLAG(double, learning_rate, 1e-3, "of AdamW, with betas 0.9 and 0.95 and decay 0.1");
 ABSL_FLAG(std::string, data, "", "a text; else random tokens");
+ABSL_FLAG(std::string, profile, "", "file for the operators and kernels of the last step, for Perfetto");
 ABSL_FLAG(std::string, write_initial, "", "safetensors file for the initial values");
 
 namespace plait::benchmarks {
@@ -55,10 +61,6 @@ namespace {
 
 namespace st = data::safetensors;
 using parallel::Strategy;
-
-double NowSeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 double ProcessorSeconds() {
   timespec time = {};
@@ -73,6 +75,7 @@ StepSizes FlaggedSizes(StepSizes sizes) {
   take(absl::GetFlag(FLAGS_batch_size), &sizes.batch_size);
   take(absl::GetFlag(FLAGS_block_size), &sizes.block_size);
   take(absl::GetFlag(FLAGS_n_layer), &sizes.n_layer);
+  take(absl::GetFlag(FLAGS_n_head), &sizes.n_head);
   take(absl::GetFlag(FLAGS_n_embd), &sizes.n_embd);
   take(absl::GetFlag(FLAGS_vocab_size), &sizes.vocab_size);
   if (absl::GetFlag(FLAGS_clip) >= 0) sizes.clip_norm = absl::GetFlag(FLAGS_clip);
@@ -93,13 +96,25 @@ absl::StatusOr<Types> FlaggedTypes() {
       absl::StrCat("--dtype=", name, ": expected float32, bfloat16 or float64"));
 }
 
+// With LibTorch's profiler, which slows the step down.
+void Profile(const std::string& path, const std::function<void()>& step) {
+  using torch::autograd::profiler::ActivityType;
+  const torch::profiler::impl::ProfilerConfig config(torch::profiler::impl::ProfilerState::KINETO);
+  const std::set<ActivityType> activities = {ActivityType::CPU, ActivityType::CUDA};
+  torch::autograd::profiler::prepareProfiler(config, activities);
+  torch::autograd::profiler::enableProfiler(config, activities);
+  step();
+  torch::autograd::profiler::disableProfiler()->save(path);
+}
+
 class Run {
  public:
-  Run(std::string name, const StepSizes& sizes, std::unique_ptr<models::BlockModel> model,
+  Run(std::string name, const StepSizes& sizes, std::unique_ptr<models::BlockModel> model, at::Device device,
       comm::Session& session)
       : name_(std::move(name)),
         sizes_(sizes),
         model_(std::move(model)),
+        device_(device),
         session_(session),
         world_(session.world()) {}
 
@@ -119,6 +134,7 @@ class Run {
   std::string name_;
   const StepSizes& sizes_;
   std::unique_ptr<models::BlockModel> model_;
+  at::Device device_;
   comm::Session& session_;
   const comm::Communicator& world_;
   std::unique_ptr<parallel::DataParallel> engine_;
@@ -150,7 +166,7 @@ void Run::Initialize() {
   const std::vector<models::ParameterUnit> units = model_->units();
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
     for (const models::ParameterSpec& p : units[unit].parameters) {
-      models::Materialize(p.tensor, at::empty(p.tensor.sizes(), p.tensor.options().device(at::kCPU)));
+      models::Materialize(p.tensor, at::empty(p.tensor.sizes(), p.tensor.options().device(device_)));
     }
     model_->ResetParameters(unit);
   }
@@ -194,7 +210,8 @@ absl::Status Run::WriteInitial(const std::string& path) {
   std::vector<std::pair<std::string, at::Tensor>> values;
   engine_->VisitUnsharded([&](const models::ParameterUnit& unit) {
     for (const models::ParameterSpec& p : unit.parameters) {
-      values.emplace_back(p.name, p.tensor.detach().to(at::kDouble, /*non_blocking=*/false, /*copy=*/true));
+      values.emplace_back(p.name, p.tensor.detach().to(at::kCPU, at::kDouble, /*non_blocking=*/false,
+                                                       /*copy=*/true));
     }
   });
   std::vector<st::TensorView> views;
@@ -206,18 +223,19 @@ absl::Status Run::WriteInitial(const std::string& path) {
 
 void Run::Step(std::int64_t step, const StepBatch& batch) {
   world_.Barrier();
-  const double begin = NowSeconds(), cpu_begin = ProcessorSeconds();
+  const double begin = device::SecondsWhenDone(device_), cpu_begin = ProcessorSeconds();
   const std::int64_t samples = batch.inputs.size(0) / pipeline_->schedule().micro_batches;
   const double factor = 1 / static_cast<double>(batch.inputs.numel() * data_ranks());
   const parallel::PipelineStep done = pipeline_->Run([&](int k) {
-    return parallel::PipelineMicroBatch{
-        {batch.inputs.narrow(0, k * samples, samples), batch.targets.narrow(0, k * samples, samples)},
-        factor};
+    models::Batch part = {batch.inputs.narrow(0, k * samples, samples),
+                          batch.targets.narrow(0, k * samples, samples)};
+    part.valid_targets = part.targets.numel();
+    return parallel::PipelineMicroBatch{part, factor};
   });
   optimizer_->Step({.clip_norm = sizes_.clip_norm});
   // Parameters that are on their way belong to the step.
   engine_->WaitForParameters();
-  const double seconds = NowSeconds() - begin, cpu = ProcessorSeconds() - cpu_begin;
+  const double seconds = device::SecondsWhenDone(device_) - begin, cpu = ProcessorSeconds() - cpu_begin;
   // Ranks of tp have the same loss.
   double whole[1] = {0};
   for (const models::LossSum& loss : done.losses) {
@@ -245,7 +263,14 @@ absl::Status Run::Steps() {
   session_.EnterSteps();
   for (std::int64_t step = 0; step < absl::GetFlag(FLAGS_steps); ++step) {
     const int data_rank = world_.rank() / absl::GetFlag(FLAGS_tp) % data_ranks();
-    Step(step, data.Batch(step, data_rank, data_ranks()));
+    const StepBatch batch = data.Batch(step, data_rank, data_ranks());
+    const auto run = [&] { Step(step, {batch.inputs.to(device_), batch.targets.to(device_)}); };
+    const std::string profile = base::FromUser(absl::GetFlag(FLAGS_profile));
+    if (profile.empty() || step + 1 < absl::GetFlag(FLAGS_steps)) {
+      run();
+    } else {
+      Profile(profile, run);
+    }
   }
   return absl::OkStatus();
 }
@@ -268,11 +293,15 @@ int ShardedStepsMain(int argc, char** argv, const std::string& name, const StepS
     return comm::RunOnRanks(absl::GetFlag(FLAGS_nproc), argv);
   }
   base::KeepFreedMemory();
-  return comm::RunMain(argc, argv, {}, [&](comm::Session& session) -> absl::Status {
-    at::set_num_threads(1);
+  const comm::SessionOptions options = {.device_backend = comm::NcclBackendFactory()};
+  return comm::RunMain(argc, argv, options, [&](comm::Session& session) -> absl::Status {
+    PLAIT_ASSIGN_OR_RETURN(const device::DeviceKind kind,
+                           device::ParseDeviceKind(absl::GetFlag(FLAGS_device)));
+    PLAIT_ASSIGN_OR_RETURN(const device::DevicePlan plan,
+                           device::SelectDevice({.kind = kind, .threads = 1}, session.world()));
     PLAIT_ASSIGN_OR_RETURN(const Types types, FlaggedTypes());
     const StepSizes flagged = FlaggedSizes(sizes);
-    Run run(name, flagged, make(flagged, types.master), session);
+    Run run(name, flagged, make(flagged, types.master), plan.device(), session);
     PLAIT_RETURN_IF_ERROR(run.Prepare(types));
     return run.Steps();
   });

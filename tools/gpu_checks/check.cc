@@ -36,16 +36,21 @@ std::vector<Check> AllChecks() {
     return Check{program, "steps and test on one GPU against the losses on CPU, in float64",
                  [program](const Context& context) { return CheckTrainer(context, program); }};
   };
-  return {{"nccl", "conformance suite of communicators on device memory", CheckNccl},
-          {"gru_cell", "GRU cell on the device against float64 on the host", CheckGruCell},
-          {"layer_parallel", "MGRIT forward and backward on the device against autograd on the host",
-           CheckLayerParallel},
-          {"test_dist", "every strategy on one GPU against the losses on CPU", CheckTestDist},
-          {"test_dist_ranks", "one rank per GPU: parameters bitwise identical", CheckTestDistRanks},
-          trainer("train_gpt"),
-          trainer("train_cnn"),
-          trainer("train_gru"),
-          {"doctor", "no ERROR", CheckDoctor}};
+  return {
+      {"nccl", "conformance suite of communicators on device memory", CheckNccl},
+      {"gru_cell", "GRU cell on the device against float64 on the host", CheckGruCell},
+      {"layer_parallel", "MGRIT forward and backward on the device against autograd on the host",
+       CheckLayerParallel},
+      {"test_dist", "every strategy on one GPU against the losses on CPU", CheckTestDist},
+      {"test_dist_ranks", "one rank per GPU: parameters bitwise identical", CheckTestDistRanks},
+      trainer("train_gpt"),
+      trainer("train_llama"),
+      trainer("train_vit"),
+      trainer("train_cnn"),
+      trainer("train_gru"),
+      trainer("train_odenet"),
+      {"meshes", "steps of several ranks on GPUs against the losses of one on CPU, in float64", CheckMeshes},
+      {"doctor", "no ERROR", CheckDoctor}};
 }
 
 absl::StatusOr<std::vector<Check>> Select(std::vector<Check> checks, absl::string_view names) {

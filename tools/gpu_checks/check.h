@@ -32,12 +32,13 @@ struct ProgramRun {
 
 // How programs are found and run: on this machine in gpu_checklist, made up in tests.
 struct Programs {
-  std::string directory = "";  // with test_dist, the trainers, doctor and conformance_nccl_test
+  std::string directory = "";  // with test_dist, the trainers, doctor and conformance_nccl_test_on_ranks
   std::string scratch = "";    // directory for their files
   std::function<bool(const std::string& name)> exists = {};  // in `directory`, or "mpirun" on the PATH
   std::function<ProgramRun(const std::vector<std::string>& command)> run = {};
 };
-Programs ProgramsOfMachine(const std::string& directory, const std::string& scratch);
+// `log`: file to which each command and what it printed is appended; empty: none.
+Programs ProgramsOfMachine(const std::string& directory, const std::string& scratch, const std::string& log);
 
 struct Context {
   comm::Communicator world;  // of one rank
@@ -87,9 +88,12 @@ Result CheckLayerParallel(const Context& context);
 Result CheckNccl(const Context& context);
 Result CheckTestDist(const Context& context);
 Result CheckTestDistRanks(const Context& context);
-// `program`: train_gpt, train_cnn or train_gru.
+// `program`: train_gpt, train_llama, train_vit, train_cnn, train_gru or train_odenet.
 Result CheckTrainer(const Context& context, const std::string& program);
 Result CheckDoctor(const Context& context);
+
+// mesh_checks.cc: trainers on 2 and 4 ranks with NCCL, one GPU each, or all on one GPU where there are fewer (as root).
+Result CheckMeshes(const Context& context);
 
 }  // namespace plait::gpu_checks
 

@@ -1,6 +1,7 @@
 // The checks on CPU and on made-up outputs of programs; list, selection and report.
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,8 +25,10 @@ using ::testing::HasSubstr;
 // Programs that give the output of the longest key that occurs in their command line, and an exit code.
 struct FakePrograms {
   std::map<std::string, std::string> outputs = {};
-  std::vector<std::string> known = {"test_dist", "doctor",   "conformance_nccl_test", "mpirun", "train_gpt",
-                                    "train_cnn", "train_gru"};
+  std::vector<std::string> known = {"test_dist",   "doctor",    "conformance_nccl_test_on_ranks",
+                                    "mpirun",      "train_gpt", "train_llama",
+                                    "train_vit",   "train_cnn", "train_gru",
+                                    "train_odenet"};
   int code = 0;
 
   Context MakeContext(int gpus = 1) const {
@@ -69,7 +72,11 @@ TEST(NcclCheck, ReadsTheTestsSummary) {
   programs.outputs["nccl"] = "[ RUN ] A\n[  PASSED  ] 41 tests.\n";
   const Result passed = CheckNccl(programs.MakeContext());
   EXPECT_EQ(passed.outcome, Outcome::kPassed);
-  EXPECT_EQ(passed.numbers, "41 tests.");
+  EXPECT_THAT(passed.numbers, ::testing::StartsWith("1 rank: 41 tests."));
+  EXPECT_EQ(CheckNccl(programs.MakeContext(4)).numbers,
+            "1 rank: 41 tests. 2 ranks: 41 tests. 4 ranks: 41 tests.");
+  programs.outputs["mpirun -n 4"] = "[ RUN ] A\n[  FAILED  ] 1 test.\n";
+  EXPECT_EQ(CheckNccl(programs.MakeContext(4)).numbers, "4 ranks: exit code 0: [  FAILED  ] 1 test.");
   programs.code = 1;
   EXPECT_EQ(CheckNccl(programs.MakeContext()).outcome, Outcome::kFailed);
   programs.outputs["nccl"] = "libnccl.so.2: cannot open shared object file\n";
@@ -116,6 +123,11 @@ TEST(RanksCheck, NeedsTwoGpusAndMpirun) {
 std::string TrainerOutput(const std::string& program, double factor) {
   const auto number = [factor](double loss) { return absl::StrFormat("%.6f", loss * factor); };
   std::string text = "DEVICE=cuda\n";
+  if (program == "train_llama" || program == "train_vit") {
+    return absl::StrCat(text, "iter=0 loss=", number(3.5), " dt=1\n");
+  }
+  if (program == "train_odenet")
+    return absl::StrCat(text, "train_loss=", number(3.5), " val_loss=", number(3), " val_acc=9\n");
   if (program == "train_gpt") {
     return absl::StrCat(text, "step=1 loss=", number(4.25), " dt=1\nestimates: train_loss=", number(4.125),
                         " val_loss=", number(4.5), ", 2 x 2 batches\n");
@@ -128,7 +140,8 @@ std::string TrainerOutput(const std::string& program, double factor) {
 }
 
 TEST(TrainerCheck, ComparesAllLossesOfEachProgram) {
-  for (const std::string program : {"train_gpt", "train_cnn", "train_gru"}) {
+  for (const std::string program :
+       {"train_gpt", "train_llama", "train_vit", "train_cnn", "train_gru", "train_odenet"}) {
     FakePrograms programs;
     programs.outputs[program + " --nproc=1 --device=cpu"] = TrainerOutput(program, 1);
     std::string& cuda = programs.outputs[program + " --nproc=1 --device=cuda"];
@@ -146,6 +159,59 @@ TEST(TrainerCheck, ComparesAllLossesOfEachProgram) {
     programs.code = 1;
     EXPECT_EQ(CheckTrainer(programs.MakeContext(), program).outcome, Outcome::kFailed);
   }
+}
+
+// What each of the models prints on one rank of CPU, and on several of GPUs times `factor`.
+FakePrograms WithMeshes(double factor) {
+  FakePrograms programs;
+  const auto output = [](const std::string& device, double loss) {
+    return absl::StrCat("DEVICE=", device, "\nstep=1 loss=", absl::StrFormat("%.6f", loss), " dt=1\n");
+  };
+  programs.outputs["--nproc=1 --device=cpu"] = output("cpu", 4.25);
+  programs.outputs["mpirun"] = output("cuda", 4.25 * factor);
+  return programs;
+}
+
+TEST(MeshesCheck, ComparesEachMeshWithOneRank) {
+  EXPECT_EQ(CheckMeshes(WithMeshes(1 + 1e-6).MakeContext(4)).outcome, Outcome::kPassed);
+  EXPECT_EQ(CheckMeshes(WithMeshes(1 + 1e-4).MakeContext(4)).outcome, Outcome::kFailed);
+  FakePrograms one_is_off = WithMeshes(1);
+  one_is_off.outputs["--mesh=cp=2 --context-attention=ulysses --device=cuda"] =
+      "DEVICE=cuda\nstep=1 loss=4.26 dt=1\n";
+  const Result off = CheckMeshes(one_is_off.MakeContext(4));
+  EXPECT_EQ(off.outcome, Outcome::kFailed);
+  EXPECT_THAT(off.numbers, HasSubstr("gpt --mesh=cp=2 --context-attention=ulysses: error 0.002"));
+  FakePrograms on_cpu = WithMeshes(1);
+  on_cpu.outputs["--mesh=tp=2"] = "DEVICE=cpu\nstep=1 loss=4.25 dt=1\n";
+  EXPECT_EQ(CheckMeshes(on_cpu.MakeContext(4)).outcome, Outcome::kFailed);
+  FakePrograms silent = WithMeshes(1);
+  silent.outputs["mpirun"] = "DEVICE=cuda\n";
+  EXPECT_EQ(CheckMeshes(silent.MakeContext(4)).outcome, Outcome::kFailed);
+  FakePrograms failing = WithMeshes(1);
+  failing.code = 1;
+  EXPECT_EQ(CheckMeshes(failing.MakeContext(4)).outcome, Outcome::kFailed);
+}
+
+TEST(MeshesCheck, NeedsMpirun) {
+  FakePrograms programs = WithMeshes(1);
+  std::erase(programs.known, "mpirun");
+  EXPECT_EQ(CheckMeshes(programs.MakeContext(4)).outcome, Outcome::kSkipped);
+}
+
+TEST(MeshesCheck, RanksThatShareAGpuGetHostNamesOfTheirOwn) {
+  if (geteuid() != 0) {
+    EXPECT_EQ(CheckMeshes(WithMeshes(1).MakeContext(1)).outcome, Outcome::kSkipped);
+    return;
+  }
+  FakePrograms programs = WithMeshes(1);
+  programs.outputs["mpirun"] = "";  // shorter than the key below
+  programs.outputs
+      ["NCCL_SOCKET_IFNAME=lo timeout --kill-after=5 90 mpirun -n 2 --oversubscribe --bind-to none unshare "
+       "--uts sh -c hostname"] = programs.outputs
+                                     ["NCCL_SOCKET_IFNAME=lo timeout --kill-after=5 90 mpirun -n 4 "
+                                      "--oversubscribe --bind-to none unshare --uts sh -c hostname"] =
+      "DEVICE=cuda\nstep=1 loss=4.25 dt=1\n";
+  EXPECT_EQ(CheckMeshes(programs.MakeContext(1)).outcome, Outcome::kPassed);
 }
 
 TEST(DoctorCheck, FailsOnErrorAlone) {
@@ -167,6 +233,7 @@ TEST(ProgramChecks, MissingProgramsAreSkipped) {
     EXPECT_THAT(check(context).numbers, HasSubstr(" in bin"));
   }
   EXPECT_EQ(CheckTrainer(context, "train_gpt").outcome, Outcome::kSkipped);
+  EXPECT_EQ(CheckMeshes(FakePrograms{.known = {"mpirun"}}.MakeContext(4)).outcome, Outcome::kSkipped);
 }
 
 TEST(Select, ByName) {

@@ -1,23 +1,15 @@
-#include <sys/wait.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
+#include <cstddef>
 #include <iterator>
-#include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/text.h"
-#include "comm/launch/launch_command.h"
-#include "comm/launch/starter.h"
 #include "tools/gpu_checks/check.h"
+#include "tools/gpu_checks/program_runs.h"
 
 namespace plait::gpu_checks {
 namespace {
@@ -29,28 +21,6 @@ constexpr const char* kStrategies[] = {"ddp", "zero1", "zero2", "fsdp"};
 // of Adam divide each gradient by its own size, which turns rounding errors of gradients near zero into
 // errors of up to lr = 1e-3 in single parameters.
 constexpr double kLossTolerance = 1e-3;
-
-// In float64 both devices print the same six decimals of losses above 0.05, but for the last one.
-constexpr double kTrainerTolerance = 2e-5;
-
-Result Skipped(absl::string_view why) { return {Outcome::kSkipped, std::string(why)}; }
-
-bool Has(const Context& context, const std::string& program) { return context.programs.exists(program); }
-
-std::string PathOf(const Context& context, const std::string& program) {
-  return absl::StrCat(context.programs.directory, "/", program);
-}
-
-Result Missing(const Context& context, absl::string_view program) {
-  return Skipped(absl::StrCat("no ", program, " in ", context.programs.directory));
-}
-
-// With the exit code and the last line of the output, where programs print their error.
-Result Failed(const ProgramRun& run) {
-  const std::vector<std::string> lines = absl::StrSplit(run.output, '\n', absl::SkipWhitespace());
-  return {Outcome::kFailed,
-          absl::StrCat("exit code ", run.code, ": ", lines.empty() ? "no output" : lines.back())};
-}
 
 // Of lines "iter=3, loss=1091.08, ...".
 std::vector<double> Losses(const std::string& output) {
@@ -74,26 +44,34 @@ ProgramRun RunTestDist(const Context& context, const std::string& name,
   return context.programs.run(command);
 }
 
-// Relative; infinite where a run has no losses or another number of them.
-double LossError(const std::vector<double>& actual, const std::vector<double>& expected) {
-  if (expected.empty() || actual.size() != expected.size()) return HUGE_VAL;
-  double worst = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double error = std::abs(actual[i] / expected[i] - 1);
-    worst = std::isnan(error) ? HUGE_VAL : std::max(worst, error);
-  }
-  return worst;
-}
-
-// A short text with a vocabulary of its own: the machine need not have one.
-std::string TextFile(const Context& context) {
-  const std::string path = context.programs.scratch + "/text.txt";
-  std::ofstream file(path);
-  for (int line = 0; line < 400; ++line) file << "line " << line * line << " of a text to train on\n";
-  return path;
-}
-
 // Few steps of a small model, without dropout, which draws other numbers on each device.
+std::vector<std::string> SmallRun(const Context& context, const std::string& program) {
+  if (program == "train_gpt") {
+    return {"--data=" + TextFile(context),
+            "--max-iters=4",
+            "--log-interval=1",
+            "--eval-interval=4",
+            "--eval-iters=2",
+            "--gradient-accumulation-steps=2",
+            "--sample-tokens=8"};
+  }
+  if (program == "train_llama") {
+    return {"--max-iters=4",  "--n-layers=3", "--dim=64",       "--n-heads=4",
+            "--n-kv-heads=2", "--hidden=96",  "--vocab-size=60"};
+  }
+  if (program == "train_vit") {
+    return {"--preset=cpu",    "--depth=2",     "--dropout=0",     "--max-samples=64",
+            "--batch-size=16", "--max-iters=4", "--log-interval=1"};
+  }
+  if (program == "train_odenet") {
+    return {"--layers=8", "--samples=200", "--validation-samples=50", "--batch-size=50", "--epochs=1"};
+  }
+  if (program == "train_cnn") {
+    return {"--epochs=1", "--max-samples=96", "--batch-size=32", "--dropout1=0", "--dropout2=0"};
+  }
+  return {"--epochs=1", "--percent-data=0.02", "--batch-size=20", "--log-interval=1", "--force-lp"};
+}
+
 ProgramRun RunTrainer(const Context& context, const std::string& program, const std::string& device) {
   std::vector<std::string> command = {
       PathOf(context, program),
@@ -102,36 +80,9 @@ ProgramRun RunTrainer(const Context& context, const std::string& program, const 
       "--dtype=float64",
       "--no-plots",
       absl::StrCat("--outputs=", context.programs.scratch, "/", program, "_", device)};
-  std::vector<std::string> flags;
-  if (program == "train_gpt") {
-    flags = {"--data=" + TextFile(context),
-             "--max-iters=4",
-             "--log-interval=1",
-             "--eval-interval=4",
-             "--eval-iters=2",
-             "--gradient-accumulation-steps=2",
-             "--sample-tokens=8"};
-  } else if (program == "train_cnn") {
-    flags = {"--epochs=1", "--max-samples=96", "--batch-size=32", "--dropout1=0", "--dropout2=0"};
-  } else {
-    flags = {"--epochs=1", "--percent-data=0.02", "--batch-size=20", "--log-interval=1", "--force-lp"};
-  }
+  const std::vector<std::string> flags = SmallRun(context, program);
   command.insert(command.end(), flags.begin(), flags.end());
   return context.programs.run(command);
-}
-
-// Every number behind "loss=" (train_loss=, too) or "Loss: ".
-std::vector<double> TrainerLosses(const std::string& output) {
-  std::vector<double> losses;
-  const std::string text = absl::StrReplaceAll(output, {{"Loss: ", "loss="}, {"\t", " "}, {"\n", " "}});
-  const std::vector<absl::string_view> parts = absl::StrSplit(text, "loss=");
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    const std::vector<absl::string_view> number =
-        absl::StrSplit(parts[i], absl::MaxSplits(absl::ByAnyChar(" ,"), 1));
-    losses.push_back(HUGE_VAL);  // where it is no number
-    if (!absl::SimpleAtod(number[0], &losses.back())) losses.back() = HUGE_VAL;
-  }
-  return losses;
 }
 
 bool PassedOnCuda(const ProgramRun& run) {
@@ -139,36 +90,27 @@ bool PassedOnCuda(const ProgramRun& run) {
          absl::StrContains(run.output, "parameters are bitwise identical");
 }
 
-ProgramRun RunProgram(const std::vector<std::string>& command) {
-  FILE* pipe = popen((base::ShellCommand(command) + " 2>&1 </dev/null").c_str(), "re");
-  if (pipe == nullptr) return {.code = -1, .output = ""};
-  ProgramRun run;
-  char buffer[4096];
-  for (std::size_t got; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;) run.output.append(buffer, got);
-  const int status = pclose(pipe);
-  run.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return run;
-}
-
 }  // namespace
 
-Programs ProgramsOfMachine(const std::string& directory, const std::string& scratch) {
-  const auto exists = [directory](const std::string& name) {
-    if (name == "mpirun") return !comm::ProcessCommands().real_path(name).empty();
-    std::error_code error;
-    return std::filesystem::is_regular_file(directory + "/" + name, error);
-  };
-  return {.directory = directory, .scratch = scratch, .exists = exists, .run = RunProgram};
-}
-
 Result CheckNccl(const Context& context) {
-  const std::string program = "conformance_nccl_test";
+  const std::string program = "conformance_nccl_test_on_ranks";
   if (!Has(context, program)) return Missing(context, program);
-  const ProgramRun run = context.programs.run({PathOf(context, program)});
-  const std::vector<std::string> passed = absl::StrSplit(run.output, absl::MaxSplits("[  PASSED  ] ", 1));
-  if (run.code != 0 || passed.size() != 2) return Failed(run);
-  const std::vector<std::string> line = absl::StrSplit(passed[1], absl::MaxSplits('\n', 1));
-  return {Outcome::kPassed, line[0]};
+  std::vector<std::string> numbers;
+  for (const int ranks : {1, 2, 4}) {
+    if (ranks > 1 && !ObstacleToRanks(context, ranks).empty()) break;
+    std::vector<std::string> command;
+    if (ranks > 1) command = CommandOfRanks(context, ranks);
+    command.push_back(PathOf(context, program));
+    const ProgramRun run = context.programs.run(command);
+    const std::vector<std::string> passed = absl::StrSplit(run.output, absl::MaxSplits("[  PASSED  ] ", 1));
+    if (run.code != 0 || passed.size() != 2) {
+      const Result failed = Failed(run);
+      return {failed.outcome, absl::StrCat(ranks, ranks == 1 ? " rank: " : " ranks: ", failed.numbers)};
+    }
+    const std::vector<std::string> line = absl::StrSplit(passed[1], absl::MaxSplits('\n', 1));
+    numbers.push_back(absl::StrCat(ranks, ranks == 1 ? " rank: " : " ranks: ", line[0]));
+  }
+  return {Outcome::kPassed, absl::StrJoin(numbers, " ")};
 }
 
 Result CheckTestDist(const Context& context) {
