@@ -39,6 +39,7 @@ class HostMessages : public std::enable_shared_from_this<HostMessages> {
 
   std::unique_ptr<Backend> host_;
   int device_index_;
+  // Both are kept until the process ends, as NCCL's communicators are.
   cudaStream_t stream_ = nullptr;
   std::map<std::int64_t, std::vector<void*>> free_;  // by size, a power of two
 };
