@@ -163,8 +163,8 @@ absl::Status CheckParts(const PreparedTokens& made, const TokenOptions& options)
 absl::StatusOr<PreparedTokens> PrepareTokens(
     const TokenOptions& options, const std::function<void(std::int64_t, std::int64_t)>& progress) {
   if (!(options.validation_share > 0 && options.validation_share < 1)) {
-    return absl::InvalidArgumentError(absl::StrCat("a share of ", options.validation_share,
-                                                   " for validation; expected one between 0 and 1"));
+    return absl::InvalidArgumentError(absl::StrCat("validation_share=", options.validation_share,
+                                                   ": expected a share between 0 and 1, both excluded"));
   }
   PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer(options.bpe_folder));
   const std::vector<TokenizerFile> vocabulary = TokenizerFiles(options.bpe_folder);

@@ -278,7 +278,7 @@ TEST_F(PrepareTokensTest, Errors) {
               HasSubstr("1 documents for training and 0 for validation, a share of 0.5"));
   options.validation_share = 1;
   EXPECT_THAT(std::string(PrepareTokens(options).status().message()),
-              HasSubstr("a share of 1 for validation"));
+              HasSubstr("validation_share=1: expected a share between 0 and 1"));
   EXPECT_EQ(PrepareTokens(Options("none")).status().code(), absl::StatusCode::kNotFound);
   Write("table.parquet", "PAR1 and so on");
   EXPECT_THAT(std::string(PrepareTokens(Options("table.parquet")).status().message()),

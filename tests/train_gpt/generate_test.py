@@ -130,7 +130,7 @@ class GenerateTest(runs.TrainTest):
         run = self.train(*begins, "--block-size=32", *nothing, code=None)
         self.assertNotEqual(run.code, 0)
         self.assertIn("the model has 257 tokens, the text's tokenizer", run.err)
-        self.assertIn("give --tokenizer=gpt2", run.err)
+        self.assertIn("expected the model's own: --tokenizer=gpt2", run.err)
         run = self.train(*begins, "--block-size=33", "--tokenizer=gpt2", *nothing, code=None)
         self.assertIn("--block-size=33: the model in ", run.err)
         run = self.train(*begins, "--block-size=32", "--tokenizer=gpt2", "--checkpoint-dir=begun", *nothing, outputs="begun_out")

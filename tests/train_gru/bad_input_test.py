@@ -31,6 +31,7 @@ class BadInputTest(runs.TrainTest):
             ("--lp-coarse-hold=-1: must be at least 0", "--lp-coarse-hold=2,-1"),
             ("--lp-iters=0: must be at least 1", "--lp-iters=0"),
             ("--gradient-accumulation-steps=0: must be at least 1", "--gradient-accumulation-steps=0"),
+            (r"--num-layers=1e\+06: expected 1 to 100000", "--num-layers=1000000"),
             ("--gru=clasic: expected implicit or classic", "--gru=clasic"),
             ("--dtype=float16: expected float32 or float64 or bfloat16", "--dtype=float16"),
             ("--percent-data=0: a share", "--percent-data=0"),

@@ -18,7 +18,7 @@ absl::Status CheckNumbers(const GruSettings& s) {
   PLAIT_RETURN_IF_ERROR(AtLeast("ensemble-size", s.ensemble_size, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("sequence-length", s.sequence_length, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("hidden-size", s.hidden_size, 1));
-  PLAIT_RETURN_IF_ERROR(AtLeast("num-layers", s.num_layers, 1));
+  PLAIT_RETURN_IF_ERROR(training::Between("num-layers", s.num_layers, 1, training::kMostBlocks));
   PLAIT_RETURN_IF_ERROR(training::Between("batch-size", static_cast<double>(s.global_batch_size), 1, 1e9));
   PLAIT_RETURN_IF_ERROR(AtLeast("epochs", s.epochs, 1));
   PLAIT_RETURN_IF_ERROR(training::Positive("tf", s.tf));

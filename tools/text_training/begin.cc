@@ -51,8 +51,11 @@ absl::StatusOr<ModelOptions> OptionsOf(const TextSettings& settings, const Run& 
   if (files.has_value()) {
     const std::int64_t vocabulary = VocabularyOf(files->options);
     if (vocabulary != tokens) {
-      return Invalid(absl::StrCat("--init-from=", settings.init_from, ": the model has ", vocabulary,
-                                  " tokens, the text's tokenizer ", tokens, "; give --tokenizer=gpt2"));
+      return Invalid(
+          absl::StrCat("--init-from=", settings.init_from, ": the model has ", vocabulary,
+                       " tokens, the text's tokenizer ", tokens,
+                       "; expected the model's own: --tokenizer=gpt2 or sentencepiece with --bpe-folder, "
+                       "or --data with the characters that the model was trained on"));
     }
     run.log.Info(absl::StrCat("Initializing from the model in ", settings.initial_model()));
     return files->options;
