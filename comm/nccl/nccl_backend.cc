@@ -23,18 +23,18 @@ class NcclWork : public PendingWork {
     done_.Record(group.stream);
   }
 
+  // Advances messages, too: the other ranks may have to receive one of this rank before they come to the operation.
   bool Test() override {
     if (done_.Reached()) return true;
+    messages_->Advance();
     ncclResult_t error = ncclSuccess;
     CheckNccl(ncclCommGetAsyncError(comm_, &error), "ncclCommGetAsyncError");
     CheckNccl(error, "NCCL");
     return false;
   }
-  // Polls instead of blocking: if a peer is gone the event is never reached, and only the asynchronous error shows it. The
-  // other ranks may have to receive a message of this one before they come to the operation.
+  // Polls instead of blocking: if a peer is gone the event is never reached, and only the asynchronous error shows it.
   void Wait() override {
     for (int polls = 0; !Test(); ++polls) {
-      messages_->Advance();
       const timespec pause = {0, 20'000};
       if (polls > 1000) nanosleep(&pause, nullptr);
     }
