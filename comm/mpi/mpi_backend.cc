@@ -101,7 +101,7 @@ class MpiBackend : public Backend {
   std::vector<int> members() const override { return members_; }
 
   void Run(const Request& request) override { Start(request)->Wait(); }
-  void Advance() override { shared_->progress->AdvanceAll(); }
+  void Advance() override { shared_->progress->Poll(); }
 
   std::unique_ptr<PendingWork> Start(const Request& request) override {
     if (IsPointToPoint(request.operation)) return Issue(request);

@@ -23,6 +23,11 @@ bool Progress::AdvanceAll() {
   return moved;
 }
 
+void Progress::Poll() {
+  AdvanceAll();
+  LetMpiMove();
+}
+
 void Progress::WaitFor(const Task& task) {
   constexpr int kPollsPerMpiCall = 16;  // polls of shared memory take some nanoseconds, calls of MPI hundreds
   Backoff backoff(oversubscribed_);

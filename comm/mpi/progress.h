@@ -32,6 +32,9 @@ class Progress {
 
   // Advances each operation once, oldest first. Returns true if any of them did something.
   bool AdvanceAll();
+  // The same, and drives MPI's own progress, also if no operation with several stages is in flight: of a long message MPI
+  // sends the rest only in calls of the sender.
+  void Poll();
   // Blocks until `task`, which must have been added, is complete. Also drives MPI's own progress.
   void WaitFor(const Task& task);
 

@@ -23,18 +23,18 @@ class NcclWork : public PendingWork {
     done_.Record(group.stream);
   }
 
+  // Advances messages, too: the other ranks may have to receive one of this rank before they come to the operation.
   bool Test() override {
     if (done_.Reached()) return true;
+    messages_->Advance();
     ncclResult_t error = ncclSuccess;
     CheckNccl(ncclCommGetAsyncError(comm_, &error), "ncclCommGetAsyncError");
     CheckNccl(error, "NCCL");
     return false;
   }
-  // Polls instead of blocking: if a peer is gone the event is never reached, and only the asynchronous error shows it. The
-  // other ranks may have to receive a message of this one before they come to the operation.
+  // Polls instead of blocking: if a peer is gone the event is never reached, and only the asynchronous error shows it.
   void Wait() override {
     for (int polls = 0; !Test(); ++polls) {
-      messages_->Advance();
       const timespec pause = {0, 20'000};
       if (polls > 1000) nanosleep(&pause, nullptr);
     }
@@ -79,10 +79,11 @@ class NcclBackend : public Backend {
 
   std::unique_ptr<Backend> Split(int color, int key) override {
     const DeviceScope device(device_index_);
+    // First, as in MakeNcclBackend.
+    std::shared_ptr<HostMessages> messages = messages_->Split(color, key);
     ncclComm_t part = nullptr;
     CheckNccl(ncclCommSplit(group_.comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &part, nullptr),
               "ncclCommSplit");
-    std::shared_ptr<HostMessages> messages = messages_->Split(color, key);
     if (part == nullptr) return nullptr;
     int rank = 0, size = 0;
     CheckNccl(ncclCommUserRank(part, &rank), "ncclCommUserRank");
@@ -121,9 +122,11 @@ std::unique_ptr<Backend> MakeNcclBackend(Backend& host, int device_index) {
   Request share = {.operation = Operation::kBroadcast, .root = 0};
   share.out = {&id, sizeof id, DataType::kUInt8};
   host.Run(share);
+  // ncclCommInitRank blocks without advancing operations on the host. After this split, which waits for all ranks and does
+  // advance them, all are about to call it.
+  auto messages = std::make_shared<HostMessages>(host.Split(/*color=*/0, host.rank()), device_index);
   ncclComm_t comm = nullptr;
   CheckNccl(ncclCommInitRank(&comm, host.size(), id, host.rank()), "ncclCommInitRank");
-  auto messages = std::make_shared<HostMessages>(host.Split(/*color=*/0, host.rank()), device_index);
   return std::make_unique<NcclBackend>(comm, std::move(messages), host.members(), host.rank(), device_index);
 }
 

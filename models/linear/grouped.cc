@@ -96,18 +96,23 @@ bool TakenByGroupedMm(const at::Tensor& t) {
   return true;
 }
 
+// Pinned: else the host would wait for the device.
+at::Tensor CopyTo(at::Device device, const at::Tensor& host) {
+  return host.pin_memory().to(device, host.scalar_type(), /*non_blocking=*/true);
+}
+
 at::Tensor ByGroupedMm(const at::Tensor& left, const at::Tensor& right, GroupOffsets offsets) {
   std::vector<int> ends;
   for (std::int64_t g = 0; g < Groups(offsets); ++g)
     ends.push_back(static_cast<int>(FirstRow(offsets, g + 1)));
-  return at::_grouped_mm(left, right, at::tensor(ends, at::kInt).to(left.device()));
+  return at::_grouped_mm(left, right, CopyTo(left.device(), at::tensor(ends, at::kInt)));
 }
 
 // `bias` expanded to one row per row of its group.
 at::Tensor BiasOfRows(const at::Tensor& bias, GroupOffsets offsets) {
   std::vector<std::int64_t> counts;
   for (std::int64_t g = 0; g < Groups(offsets); ++g) counts.push_back(RowsOf(offsets, g));
-  return at::repeat_interleave(bias, at::tensor(counts, at::kLong).to(bias.device()), 0, Rows(offsets));
+  return at::repeat_interleave(bias, CopyTo(bias.device(), at::tensor(counts, at::kLong)), 0, Rows(offsets));
 }
 
 void MultiplyOneByOne(const at::Tensor& left, const at::Tensor& right, GroupOffsets offsets,

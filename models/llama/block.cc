@@ -65,14 +65,17 @@ Rotation::Rotation(const LlamaOptions& options, const at::TensorOptions& tensor_
 }
 
 at::Tensor Rotation::Apply(const at::Tensor& x, std::int64_t first, const at::Tensor& positions) const {
-  // Positions on the meta device have no values, so the lookup is done there.
-  const auto table = [&](const at::Tensor& all) {
-    if (!positions.defined()) return all.narrow(0, first, x.size(1)).to(x.device());
-    const at::Tensor readable = positions.is_meta() ? all.to(positions.device()) : all;
-    return readable.index_select(0, positions.to(readable.device())).to(x.device());
+  // On the meta device positions have no values, so the lookup is done there.
+  const at::Device device = positions.defined() && positions.is_meta() ? positions.device() : x.device();
+  const auto table = [&](const at::Tensor& all, at::Tensor& copy) {
+    if (copy.defined() ? copy.device() != device : all.device() != device) copy = all.to(device);
+    const at::Tensor& here = copy.defined() ? copy : all;
+    if (!positions.defined()) return here.narrow(0, first, x.size(1));
+    return here.index_select(0, positions.to(device)).to(x.device());
   };
   const at::Tensor swapped = x.unflatten(3, {-1, 2}).flip(4).flatten(3);
-  return (x * table(cosines) + swapped * table(sines)).to(x.scalar_type());
+  const at::Tensor cosine = table(cosines, device_cosines_), sine = table(sines, device_sines_);
+  return (x * cosine + swapped * sine).to(x.scalar_type());
 }
 
 Block::Block(std::shared_ptr<torch::nn::Module> module, std::int64_t layer, const LlamaOptions& options,

@@ -18,13 +18,17 @@
 namespace plait::llama {
 
 // Tables of rotary positions, (max_seq_len, 1, head width), float64 for float64 models, else float32. x rotated is
-// cosines * x + sines * (x with the elements of each pair (2i, 2i + 1) swapped).
+// cosines * x + sines * (x with the elements of each pair (2i, 2i + 1) swapped). A model made on the meta device has
+// them on the host, and a copy on its own device from the first pass on. Not thread-safe.
 struct Rotation {
   Rotation(const LlamaOptions& options, const at::TensorOptions& tensor_options);
   // Rotates x (batch, seq, heads, head width). `positions` (seq) of int64; undefined: first, first + 1, ...
   at::Tensor Apply(const at::Tensor& x, std::int64_t first, const at::Tensor& positions) const;
 
   at::Tensor cosines, sines;
+
+ private:
+  mutable at::Tensor device_cosines_, device_sines_;  // copied once: the host waits for a copy
 };
 
 // y = x + dt attention(norm(x)); returns y + dt feed_forward(norm(y)).

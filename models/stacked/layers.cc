@@ -115,8 +115,10 @@ at::Tensor AddScaled(const at::Tensor& u, const at::Tensor& f, absl::Span<const 
   std::vector<std::int64_t> sizes(u.dim(), 1);
   sizes.front() = u.size(0);
   const at::Tensor scales =
-      at::from_blob(const_cast<double*>(scale.data()), sizes, at::kDouble).to(u.device(), u.scalar_type());
-  return at::addcmul(u, f, scales);
+      at::from_blob(const_cast<double*>(scale.data()), sizes, at::kDouble).to(u.scalar_type());
+  if (u.is_cpu() || u.is_meta()) return at::addcmul(u, f, scales.to(u.device()));
+  // Pinned: else the host would wait for the device.
+  return at::addcmul(u, f, scales.pin_memory().to(u.device(), u.scalar_type(), /*non_blocking=*/true));
 }
 
 }  // namespace plait::stacked

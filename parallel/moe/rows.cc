@@ -21,9 +21,11 @@ namespace {
 bool OnHost(const at::Tensor& tensor) { return tensor.is_cpu(); }
 
 at::Tensor IndexOn(const at::Tensor& like, const RowNumbers& index) {
+  if (index.empty()) return at::empty({0}, like.options().dtype(at::kLong));
   const at::Tensor host = at::from_blob(const_cast<std::int64_t*>(index.data()),
                                         {static_cast<std::int64_t>(index.size())}, at::kLong);
-  return host.to(like.device(), at::kLong, /*non_blocking=*/false, /*copy=*/true);
+  // Pinned: else the host would wait for the device.
+  return host.pin_memory().to(like.device(), at::kLong, /*non_blocking=*/true);
 }
 
 // Half-precision sums are accumulated in float32.
@@ -40,6 +42,44 @@ struct Addends {
   }
   RowNumbers first, of_row;
 };
+
+// The i of every row in turns: the first one of each row, then the second one, ... Within a turn rows differ, so that a
+// device, which adds in any order, has one order of sums.
+struct Turns {
+  Turns(const RowNumbers& index, std::int64_t count) : addends(index.size()), rows(index.size()) {
+    RowNumbers turns(index.size()), seen(count);
+    for (std::size_t i = 0; i < index.size(); ++i) {
+      turns[i] = seen[index[i]]++;
+      if (turns[i] + 1 == static_cast<std::int64_t>(first.size())) first.push_back(0);
+      ++first[turns[i] + 1];
+    }
+    for (std::size_t turn = 1; turn < first.size(); ++turn) first[turn] += first[turn - 1];
+    RowNumbers next = first;
+    for (std::size_t i = 0; i < index.size(); ++i) {
+      const std::int64_t place = next[turns[i]]++;
+      addends[place] = static_cast<std::int64_t>(i);
+      rows[place] = index[i];
+    }
+  }
+  RowNumbers first = {0};    // place of each turn, and the end
+  RowNumbers addends, rows;  // by place
+};
+
+at::Tensor SumOnDevice(const at::Tensor& rows, const RowNumbers& index, std::int64_t count,
+                       const at::Tensor& scale) {
+  const at::ScalarType type = rows.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const Turns turns(index, count);
+  const at::Tensor addends = IndexOn(rows, turns.addends), to = IndexOn(rows, turns.rows);
+  at::Tensor sum = at::zeros({count, rows.size(1)}, rows.options().dtype(type));
+  for (std::size_t turn = 0; turn + 1 < turns.first.size(); ++turn) {
+    const std::int64_t first = turns.first[turn], places = turns.first[turn + 1] - first;
+    const at::Tensor of_turn = addends.narrow(0, first, places);
+    at::Tensor some = rows.index_select(0, of_turn).to(type);
+    if (scale.defined()) some.mul_(scale.index_select(0, of_turn).to(type).unsqueeze(1));
+    sum.index_add_(0, to.narrow(0, first, places), some);
+  }
+  return sum.to(rows.scalar_type());
+}
 
 template <typename T>
 void AddScaled(SumType<T>* sum, const T* row, std::int64_t width, SumType<T> scale) {
@@ -158,11 +198,7 @@ at::Tensor GatherRows(const at::Tensor& rows, const RowNumbers& index) {
 at::Tensor SumRows(const at::Tensor& rows, const RowNumbers& index, std::int64_t count,
                    const at::Tensor& scale) {
   CheckRows(rows, index);
-  if (!OnHost(rows) && !rows.is_meta()) {
-    const at::Tensor scaled = scale.defined() ? rows.to(scale.scalar_type()) * scale.unsqueeze(1) : rows;
-    const at::Tensor sum = at::zeros({count, rows.size(1)}, scaled.options());
-    return sum.index_add_(0, IndexOn(rows, index), scaled).to(rows.scalar_type());
-  }
+  if (!OnHost(rows) && !rows.is_meta()) return SumOnDevice(rows, index, count, scale);
   const at::Tensor out = at::empty({count, rows.size(1)}, rows.options());
   if (rows.is_meta()) return out;
   const at::Tensor source = rows.contiguous();

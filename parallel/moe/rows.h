@@ -4,7 +4,7 @@
 //   at::Tensor back = SumRows(sorted, index, rows.size(0));          // its transpose
 //
 // Indices are on the host. Sums are computed in the order of i, for half precision in float32, and rounded once:
-// deterministic. On the meta device results have only shapes. Not recorded by autograd. Local.
+// deterministic, on every device. On the meta device results have only shapes. Not recorded by autograd. Local.
 #ifndef PLAIT_PARALLEL_MOE_ROWS_H_
 #define PLAIT_PARALLEL_MOE_ROWS_H_
 

@@ -57,10 +57,12 @@ void Reductions::StartNext() {
 void Reductions::Move(std::size_t must_scatter, std::size_t must_sum) {
   for (std::size_t u = scattered_; u < started_; ++u) {
     if (!arrived_[u]) arrived_[u] = At(u).AdvanceReduceScatter(/*wait=*/u < must_scatter);
-  }
-  while (scattered_ < started_ && arrived_[scattered_]) {
-    if (last_) At(scattered_).StartReplicaSum();
-    ++scattered_;
+    // Before the wait for the next one: NCCL's first sum may block a rank of another replica, which has started it already,
+    // before it starts that next reduce-scatter.
+    while (scattered_ < started_ && arrived_[scattered_]) {
+      if (last_) At(scattered_).StartReplicaSum();
+      ++scattered_;
+    }
   }
   if (last_) MoveSums(must_sum);
 }

@@ -4,6 +4,7 @@
 #define PLAIT_TOOLS_DEVICE_CUDA_LIBRARY_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -16,6 +17,9 @@ absl::Status LoadCudaLibrary(const std::string& library = "libtorch_cuda.so");
 
 // LoadCudaLibrary where the build has CUDA and the machine NVIDIA's driver, libcuda.so.1; OK where one is missing. Local.
 absl::Status LoadCudaLibraryIfUsable();
+
+// The UUIDs of the first `count` GPUs of this process, by index, from NVIDIA's driver; empty where it does not say. Local.
+std::vector<std::string> GpuIds(int count);
 
 }  // namespace plait::device
 

@@ -7,4 +7,6 @@ absl::Status LoadCudaLibrary(const std::string&) { return absl::NotFoundError("t
 
 absl::Status LoadCudaLibraryIfUsable() { return absl::OkStatus(); }
 
+std::vector<std::string> GpuIds(int) { return {}; }
+
 }  // namespace plait::device

@@ -40,13 +40,14 @@ int OmpThreads() {
   return absl::SimpleAtoi(levels[0], &threads) ? std::max(threads, 0) : 0;
 }
 
-constexpr char kSeparator[] = "\n";
+constexpr char kSeparator[] = "\n", kComma[] = ",";
 
 std::string Serialize(const RankFacts& f) {
-  return absl::StrJoin({std::to_string(static_cast<int>(f.request.kind)), std::to_string(f.request.threads),
-                        f.host, f.node, std::to_string(f.gpus), f.visible, std::to_string(f.cores),
-                        std::to_string(f.omp_threads), absl::StrReplaceAll(f.obstacle, {{kSeparator, " "}})},
-                       kSeparator);
+  return absl::StrJoin(
+      {std::to_string(static_cast<int>(f.request.kind)), std::to_string(f.request.threads), f.host, f.node,
+       std::to_string(f.gpus), f.visible, std::to_string(f.cores), std::to_string(f.omp_threads),
+       absl::StrReplaceAll(f.obstacle, {{kSeparator, " "}}), absl::StrJoin(f.ids, kComma)},
+      kSeparator);
 }
 
 RankFacts Parse(const std::string& text) {
@@ -58,6 +59,7 @@ RankFacts Parse(const std::string& text) {
           .gpus = number(4),
           .obstacle = fields.at(8),
           .visible = fields[5],
+          .ids = absl::StrSplit(fields.at(9), kComma, absl::SkipEmpty()),
           .cores = number(6),
           .omp_threads = number(7)};
 }
@@ -68,12 +70,14 @@ RankFacts DetectRankFacts(const DeviceRequest& request) {
   const comm::JobSources sources = comm::ProcessJobSources();
   const bool may_use_gpus = request.kind != DeviceKind::kCpu;
   const absl::Status loaded = may_use_gpus ? LoadCudaLibraryIfUsable() : absl::OkStatus();
+  const int gpus = may_use_gpus && loaded.ok() ? at::detail::getCUDAHooks().deviceCount() : 0;
   return {.request = request,
           .host = sources.host,
           .node = sources.host + " " + sources.boot_id,
-          .gpus = may_use_gpus && loaded.ok() ? at::detail::getCUDAHooks().deviceCount() : 0,
+          .gpus = gpus,
           .obstacle = std::string(loaded.message()),
           .visible = Variable("CUDA_VISIBLE_DEVICES"),
+          .ids = GpuIds(gpus),
           .cores = CoresOfProcess(),
           .omp_threads = OmpThreads()};
 }

@@ -42,8 +42,11 @@ struct RankFacts {
   std::string obstacle =
       "";                    // why LibTorch sees none, where that is known: its CUDA library cannot be loaded
   std::string visible = "";  // CUDA_VISIBLE_DEVICES; empty: not set
-  int cores = 1;             // that this process may run on
-  int omp_threads = 0;       // OMP_NUM_THREADS; 0: not set
+  // Of each GPU, the same in all processes of the node; empty: not known, `visible` tells them apart. Where a launcher hides
+  // the GPUs of other ranks (Slurm's --gpus-per-task), CUDA_VISIBLE_DEVICES is 0 in every rank.
+  std::vector<std::string> ids = {};
+  int cores = 1;        // that this process may run on
+  int omp_threads = 0;  // OMP_NUM_THREADS; 0: not set
 };
 
 struct DevicePlan {

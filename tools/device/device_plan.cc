@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "tools/device/device.h"
@@ -40,6 +41,15 @@ std::string PhysicalGpu(const RankFacts& facts, int gpu) {
   return gpu < static_cast<int>(listed.size()) ? listed[static_cast<std::size_t>(gpu)] : absl::StrCat(gpu);
 }
 
+// The same for processes with the same GPUs in the same order, and for no others of a node.
+std::string GpuList(const RankFacts& facts) {
+  return facts.ids.empty() ? facts.visible : absl::StrJoin(facts.ids, ",");
+}
+std::string GpuId(const RankFacts& facts, int gpu) {
+  const auto index = static_cast<std::size_t>(gpu);
+  return index < facts.ids.size() ? facts.ids[index] : PhysicalGpu(facts, gpu);
+}
+
 std::string RanksOnNode(const std::vector<RankFacts>& ranks, const std::string& node) {
   int count = 0;
   for (const RankFacts& facts : ranks) count += facts.node == node;
@@ -54,7 +64,7 @@ std::string AssignGpus(const std::vector<RankFacts>& ranks, std::vector<DevicePl
   std::map<std::pair<std::string, std::string>, std::size_t> rank_of;  // by node and physical GPU
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const RankFacts& facts = ranks[rank];
-    const int gpu = taken[{facts.node, facts.visible}]++;
+    const int gpu = taken[{facts.node, GpuList(facts)}]++;
     if (facts.gpus == 0) {
       return absl::StrCat("LibTorch finds no GPU on ", facts.host, " (rank ", rank, ")",
                           facts.obstacle.empty() ? "" : ": ", facts.obstacle);
@@ -63,7 +73,7 @@ std::string AssignGpus(const std::vector<RankFacts>& ranks, std::vector<DevicePl
       return absl::StrCat(facts.host, " has ", RanksOnNode(ranks, facts.node), " but only ", facts.gpus,
                           facts.gpus == 1 ? " visible GPU" : " visible GPUs");
     }
-    const auto [other, is_new] = rank_of.emplace(std::pair(facts.node, PhysicalGpu(facts, gpu)), rank);
+    const auto [other, is_new] = rank_of.emplace(std::pair(facts.node, GpuId(facts, gpu)), rank);
     if (!is_new) {
       return absl::StrCat("ranks ", other->second, " and ", rank, " on ", facts.host, " would share GPU ",
                           PhysicalGpu(facts, gpu), " (CUDA_VISIBLE_DEVICES of rank ", rank, ": ",

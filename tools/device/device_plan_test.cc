@@ -118,6 +118,24 @@ TEST(PlanDevices, HonoursCudaVisibleDevices) {
   EXPECT_THAT(GpusOf(ranks), ElementsAre(0, 0));
 }
 
+// Each rank sees one GPU, under the same number.
+TEST(PlanDevices, TellsHiddenGpusApart) {
+  std::vector<RankFacts> ranks = {OnNode("a", 1, DeviceKind::kCuda), OnNode("a", 1, DeviceKind::kCuda)};
+  ranks[0].visible = ranks[1].visible = "0";
+  ranks[0].ids = {"8932f937"};
+  ranks[1].ids = {"d0c1a6b4"};
+  EXPECT_THAT(GpusOf(ranks), ElementsAre(0, 0));
+  ranks[1].ids = ranks[0].ids;
+  EXPECT_THAT(ErrorOf(ranks, absl::StatusCode::kFailedPrecondition),
+              HasSubstr("a has 2 ranks but only 1 visible GPU;"));
+  // One of them may be used under two numbers.
+  ranks[0].gpus = 2;
+  ranks[0].ids = {"d0c1a6b4", "8932f937"};
+  ranks[1].ids = {"d0c1a6b4"};
+  EXPECT_THAT(ErrorOf(ranks, absl::StatusCode::kFailedPrecondition),
+              HasSubstr("ranks 0 and 1 on a would share GPU 0"));
+}
+
 TEST(PlanDevices, TwoRanksNeverShareAGpu) {
   std::vector<RankFacts> ranks = {OnNode("a", 2, DeviceKind::kCuda), OnNode("a", 1, DeviceKind::kCuda)};
   ranks[0].visible = "1,0";

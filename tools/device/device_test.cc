@@ -76,6 +76,19 @@ TEST(AgreeOnDevice, IsOneDecisionOfAllRanks) {
   }
 }
 
+TEST(AgreeOnDevice, IdsTellGpusApart) {
+  const comm::Communicator& world = comm::testing::World();
+  const RankFacts mine = {.request = {.kind = DeviceKind::kCuda},
+                          .host = "a",
+                          .node = "a boot",
+                          .gpus = 1,
+                          .visible = "0",
+                          .ids = {absl::StrCat("gpu of rank ", world.rank())}};
+  const absl::StatusOr<DevicePlan> plan = AgreeOnDevice(mine, world);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->gpu, 0);
+}
+
 TEST(SelectDevice, CudaWithoutGpusIsAnErrorOnAllRanks) {
   if (DetectRankFacts({}).gpus > 0) return;  // of another machine
   const absl::Status status = SelectDevice({.kind = DeviceKind::kCuda}, comm::testing::World()).status();

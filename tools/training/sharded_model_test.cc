@@ -19,6 +19,7 @@
 #include "models/gpt/gpt.h"
 #include "models/gru/layer_parallel/layer_parallel_gru.h"
 #include "models/gru/sequence_classifier.h"
+#include "models/llama/llama.h"
 #include "models/mlp/mlp.h"
 #include "models/sampling/sampler.h"
 #include "tools/device/testing/host_device.h"
@@ -38,8 +39,9 @@ struct TestSettings final : Settings {
   bool blocks_are_steps() const override { return false; }
 };
 
-enum class Kind { kMlp, kCnn, kGpt, kGru, kLayerParallelGru };
-constexpr Kind kKinds[] = {Kind::kMlp, Kind::kCnn, Kind::kGpt, Kind::kGru, Kind::kLayerParallelGru};
+enum class Kind { kMlp, kCnn, kGpt, kLlama, kGru, kLayerParallelGru };
+constexpr Kind kKinds[] = {Kind::kMlp,   Kind::kCnn, Kind::kGpt,
+                           Kind::kLlama, Kind::kGru, Kind::kLayerParallelGru};
 constexpr std::int64_t kSteps = 16;  // of a sequence
 
 gru::GruConfig GruCellConfig() {
@@ -62,6 +64,16 @@ std::unique_ptr<models::BlockModel> ModelOf(Kind kind) {
     gpt.n_embd = 8;
     return std::make_unique<gpt::Gpt>(gpt, options);
   }
+  if (kind == Kind::kLlama) {
+    return std::make_unique<llama::Llama>(llama::LlamaOptions{.vocab_size = 11,
+                                                              .max_seq_len = 8,
+                                                              .dim = 8,
+                                                              .n_layers = 2,
+                                                              .n_heads = 2,
+                                                              .n_kv_heads = 1,
+                                                              .hidden = 12},
+                                          options);
+  }
   gru::SequenceClassifierOptions gru;
   gru.gru.cell = GruCellConfig();
   gru.gru.final_time = 4.0;
@@ -78,7 +90,7 @@ models::Batch BatchOf(Kind kind, int step, int k, int rank) {
   if (kind == Kind::kCnn) {
     return {at::randn({samples, 1, 8, 8}, at::kDouble), at::randint(10, {samples}, at::kLong)};
   }
-  if (kind == Kind::kGpt)
+  if (kind == Kind::kGpt || kind == Kind::kLlama)
     return {at::randint(11, {samples, 8}, at::kLong), at::randint(11, {samples, 8}, at::kLong)};
   // Along lp all ranks have the same samples.
   if (kind == Kind::kLayerParallelGru && rank > 0) return BatchOf(kind, step, k, 0);
