@@ -132,15 +132,27 @@ bool HoldsNumbers(const Handle& array) {
   return kind == H5T_INTEGER || kind == H5T_FLOAT;
 }
 
-// What stands for "no value" in an array of integers; NaN where there is none.
-double FillValueOf(const Handle& array) {
-  const Handle type(H5Dget_type(array.id()));
-  double value = kNaN;
-  if (H5Tget_class(type.id()) != H5T_INTEGER || H5Aexists(array.id(), "_FillValue") <= 0) return value;
-  const Handle attribute(H5Aopen(array.id(), "_FillValue", H5P_DEFAULT));
+// The single number in an attribute of the array; `otherwise` if it has none.
+double NumberOf(const Handle& array, const char* name, double otherwise) {
+  if (H5Aexists(array.id(), name) <= 0) return otherwise;
+  const Handle attribute(H5Aopen(array.id(), name, H5P_DEFAULT));
   const Handle space(H5Aget_space(attribute.id()));
+  double value = otherwise;
   if (H5Sget_simple_extent_npoints(space.id()) == 1) H5Aread(attribute.id(), H5T_NATIVE_DOUBLE, &value);
   return value;
+}
+
+// From what is stored to what is meant, as xarray does: NaN for the numbers that stand for no value, then the packing
+// (CF conventions, sections 2.5.1 and 8.1).
+void Decode(const Handle& array, absl::Span<double> values) {
+  for (const char* none : {"_FillValue", "missing_value"}) {
+    if (const double fill = NumberOf(array, none, kNaN); !std::isnan(fill)) {
+      std::replace(values.begin(), values.end(), fill, kNaN);
+    }
+  }
+  const double scale = NumberOf(array, "scale_factor", 1), offset = NumberOf(array, "add_offset", 0);
+  if (scale == 1 && offset == 0) return;
+  for (double& value : values) value = value * scale + offset;
 }
 
 // netCDF-4 writes a dimension without coordinates as an array whose values have no meaning.
@@ -398,9 +410,7 @@ absl::Status HistoryTable::ReadStored(const std::string& name, std::int64_t firs
   if (H5Dread(array.id(), H5T_NATIVE_DOUBLE, memory.id(), stored.id(), H5P_DEFAULT, out.data()) < 0) {
     return Hdf5Error(absl::StrCat(path(), ": ", name), "cannot be read");
   }
-  if (const double fill = FillValueOf(array); !std::isnan(fill)) {
-    std::replace(out.begin(), out.end(), fill, kNaN);
-  }
+  Decode(array, out);
   return absl::OkStatus();
 }
 

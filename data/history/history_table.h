@@ -7,9 +7,10 @@
 //   }
 //
 // Reads what History writes, and other HDF5 files of metrics per step, written by xarray, netCDF-4 or h5py: with
-// or without a coordinate, integers (_FillValue reads as NaN) and floating-point numbers of any width, in groups
-// ("loss/mean", up to four levels) or not. Every one-dimensional array of numbers that is not a dimension scale is a
-// metric, every two-dimensional one a vector per draw. Shorter arrays are padded with NaN.
+// or without a coordinate, integers and floating-point numbers of any width, packed or not (scale_factor, add_offset;
+// _FillValue and missing_value read as NaN), in groups ("loss/mean", up to four levels) or not. Every one-dimensional
+// array of numbers that is not a dimension scale is a metric, every two-dimensional one a vector per draw. Shorter
+// arrays are padded with NaN.
 //
 // Nothing is modified. Draws of a running or killed run are also read from its journal (journal_draws()). The table
 // shows the state at Open, also if the run replaces the file later.

@@ -223,6 +223,32 @@ TEST(HistoryTable, ReadsPlainArraysOfAnotherProgram) {
   EXPECT_THAT(table.attributes(), ElementsAre(Pair("nodes", "4"), Pair("lr", "0.5")));
 }
 
+// As netCDF-4 writes numbers with fill_value=-9999, and packed ones. Expected values are those of the CF conventions, by
+// hand: packed * scale_factor + add_offset, and none where the packed number is the fill value.
+TEST(HistoryTable, ReadsFilledAndPackedNumbersOfAnotherProgram) {
+  const std::string path = NewPath("packed.h5");
+  {
+    File file = *File::Create(path);
+    ASSERT_TRUE(WriteArray<float>(file, "/loss", {2.5, -9999, 1.5}, {3}).ok());
+    const float none = -9999;
+    ASSERT_GE(H5LTset_attribute_float(file.id(), "/loss", "_FillValue", &none, 1), 0);
+    ASSERT_TRUE(WriteArray<double>(file, "/accuracy", {0.5, -1, kInf}, {3}).ok());
+    const double missing = -1;
+    ASSERT_GE(H5LTset_attribute_double(file.id(), "/accuracy", "missing_value", &missing, 1), 0);
+    ASSERT_TRUE(WriteArray<std::int16_t>(file, "/dt", {4, -32767, 6}, {3}).ok());
+    const short unset = -32767;
+    const double scale = 0.25, offset = 10;
+    ASSERT_GE(H5LTset_attribute_short(file.id(), "/dt", "_FillValue", &unset, 1), 0);
+    ASSERT_GE(H5LTset_attribute_double(file.id(), "/dt", "scale_factor", &scale, 1), 0);
+    ASSERT_GE(H5LTset_attribute_double(file.id(), "/dt", "add_offset", &offset, 1), 0);
+  }
+  const HistoryTable table = Opened(path);
+  EXPECT_THAT(*table.Column("loss"), ElementsAre(2.5, IsNan(), 1.5));
+  EXPECT_THAT(*table.Column("accuracy"), ElementsAre(0.5, IsNan(), kInf));
+  EXPECT_THAT(*table.Column("dt"), ElementsAre(11, IsNan(), 11.5));
+  EXPECT_THAT(*table.Rows("dt", 2, 1), ElementsAre(11.5));
+}
+
 void MakeScale(const File& file, const std::string& name, const std::string& title) {
   const Handle scale(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT));
   ASSERT_GE(H5DSset_scale(scale.id(), title.c_str()), 0);

@@ -58,9 +58,12 @@ Ratio Compare(const Summary& first, const Summary& other) {
   if (ratios.empty()) return result;
   result.low = std::min(result.ratio, Quantile(ratios, 0.025));
   result.high = std::max(result.ratio, Quantile(ratios, 0.975));
-  result.verdict = result.high < 1  ? Verdict::kLower
-                   : result.low > 1 ? Verdict::kHigher
-                                    : Verdict::kWithinSpread;
+  if (result.low <= 1 && result.high >= 1) {
+    result.verdict = Verdict::kWithinSpread;
+  } else {
+    // Of negative values the one with the smaller ratio is the higher.
+    result.verdict = (result.high < 1) == (first.median > 0) ? Verdict::kLower : Verdict::kHigher;
+  }
   return result;
 }
 

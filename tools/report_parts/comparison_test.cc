@@ -54,7 +54,15 @@ TEST(Comparison, WhatCannotBeJudged) {
   EXPECT_EQ(Compare(Summarize({kNaN}), Noisy(1, 0, 20, 2)).verdict, Verdict::kNoRatio);
   EXPECT_TRUE(std::isnan(Compare(Summarize({}), Noisy(1, 0, 20, 2)).ratio));
   EXPECT_EQ(Compare(Noisy(3, 0, 20, 1), Noisy(3, 0, 20, 2)).verdict, Verdict::kWithinSpread);
-  EXPECT_EQ(Compare(Noisy(-2, 0, 20, 1), Noisy(-1, 0, 20, 2)).verdict, Verdict::kLower) << "the ratio is";
+}
+
+// Such as log-likelihoods: the smaller the ratio, the higher the value.
+TEST(Comparison, OfNegativeValuesTheRunsAreJudgedNotTheRatio) {
+  const Ratio half = Compare(Noisy(-2, 0, 20, 1), Noisy(-1, 0, 20, 2));
+  EXPECT_DOUBLE_EQ(half.ratio, 0.5);
+  EXPECT_EQ(half.verdict, Verdict::kHigher);
+  EXPECT_EQ(Compare(Noisy(-1, 0, 20, 1), Noisy(-2, 0, 20, 2)).verdict, Verdict::kLower);
+  EXPECT_EQ(Compare(Noisy(-3, 0, 20, 1), Noisy(-3, 0, 20, 2)).verdict, Verdict::kWithinSpread);
 }
 
 TEST(Comparison, IsTheSameInEachCall) {

@@ -272,6 +272,7 @@ absl::StatusOr<parallel::MemoryPlanRequest> MemoryRequest(const Settings& settin
        .master_type = settings.master_type(),
        .compute_type = settings.compute_type(),
        .optimizer = trained.optimizer.kind,
+       .momentum = trained.optimizer.momentum != 0,
        .moments_offload = settings.state_offload().target,
        .masters_offload = settings.state_offload().target,
        .offloads_parameters = settings.offload_params,

@@ -22,6 +22,7 @@
 #include "models/llama/llama.h"
 #include "models/mlp/mlp.h"
 #include "models/sampling/sampler.h"
+#include "parallel/plan/memory_plan.h"
 #include "tools/device/testing/host_device.h"
 #include "tools/training/device_sums.h"
 
@@ -212,6 +213,29 @@ TEST_P(OnDevice, WaitsOncePerStepForLossAndNorm) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, OnDevice, testing::ValuesIn(kKinds));
+
+// What the optimizer allocates, for each number of moments.
+TEST(MemoryRequest, HasTheMomentsOfTheOptimizer) {
+  const comm::Communicator& world = comm::testing::World();
+  TestSettings settings;
+  settings.dtype = "float64";  // the models'
+  const comm::DeviceMesh mesh = *comm::DeviceMesh::Create(world, *settings.Axes(world.size()));
+  const parallel::ShardedOptimizerOptions kinds[] = {
+      {.kind = parallel::OptimizerKind::kAdamW},
+      {.kind = parallel::OptimizerKind::kSgd},
+      {.kind = parallel::OptimizerKind::kSgd, .momentum = 0.9}};
+  for (const parallel::ShardedOptimizerOptions& optimizer : kinds) {
+    const std::unique_ptr<models::BlockModel> model = ModelOf(Kind::kMlp);
+    const TrainedModel trained = {.model = model.get(), .optimizer = optimizer};
+    const auto request = MemoryRequest(settings, mesh, at::kCPU, trained);
+    ASSERT_TRUE(request.ok()) << request.status();
+    const auto sharded = ShardedModel::Create(settings, mesh, at::kCPU, trained);
+    ASSERT_TRUE(sharded.ok()) << sharded.status();
+    EXPECT_EQ(parallel::PlanMemory(*request).moment_bytes, (*sharded)->optimizer().moment_bytes())
+        << "momentum " << optimizer.momentum;
+    (*sharded)->WaitForParameters();
+  }
+}
 
 }  // namespace
 }  // namespace plait::training
