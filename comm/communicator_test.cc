@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "comm/flight_recorder.h"
+#include "comm/group.h"
+#include "comm/self_backend.h"
 #include "comm/testing/world.h"
 
 namespace plait::comm {
@@ -135,6 +139,43 @@ TEST(FlightRecorder, KnowsWhatTheProgramStoodStillFor) {
   EXPECT_EQ(ExposedSeconds(calls[1]), calls[1].completed_seconds - calls[1].waiting_since_seconds);
   EXPECT_TRUE(calls[2].waited);
   EXPECT_EQ(ExposedSeconds(calls[2]), calls[2].completed_seconds - calls[2].entered_seconds);
+}
+
+// Between GPUs; it sees the state of the call that it starts.
+class DeviceBackend final : public Backend {
+ public:
+  explicit DeviceBackend(std::shared_ptr<Journal> journal) : journal_(std::move(journal)) {}
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  Device device() const override { return Device::kCuda; }
+  std::vector<int> members() const override { return {0}; }
+  void Run(const Request& request) override { self_->Run(request); }
+  std::unique_ptr<PendingWork> Start(const Request& request) override {
+    state = journal_->recorder.Calls().back().state;
+    return self_->Start(request);
+  }
+  std::unique_ptr<Backend> Split(int, int) override { return nullptr; }
+
+  CallState state = CallState::kComplete;
+
+ private:
+  std::shared_ptr<Journal> journal_;
+  std::unique_ptr<Backend> self_ = MakeSelfBackend();
+};
+
+TEST(FlightRecorder, KnowsThatAStartBetweenGpusMayBlock) {
+  const auto journal = std::make_shared<Journal>();
+  auto backend = std::make_unique<DeviceBackend>(journal);
+  const CallState& in_start = backend->state;
+  const Communicator comm(MakeWorldGroup(std::move(backend), "devices", journal));
+  Work work = comm.BarrierAsync();
+  EXPECT_EQ(in_start, CallState::kWaiting);
+  const CallRecord call = comm.recorder().Calls().back();
+  EXPECT_EQ(call.state, CallState::kInFlight);
+  EXPECT_FALSE(call.waited);
+  EXPECT_EQ(comm.recorder().WaitingSeconds(), 0);
+  work.Wait();
+  EXPECT_EQ(comm.recorder().Calls().back().state, CallState::kComplete);
 }
 
 TEST(Agree, AllOkIsOk) { EXPECT_TRUE(World().Agree(absl::OkStatus()).ok()); }

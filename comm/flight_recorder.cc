@@ -115,6 +115,15 @@ void FlightRecorder::BeginWait(std::int64_t id) {
   entry->call.waiting_since_seconds = now;
 }
 
+void FlightRecorder::EndWait(std::int64_t id) {
+  Lock lock(mutex_);
+  if (waiting_ == id) waiting_ = -1;
+  Entry* const entry = Find(id);
+  if (entry == nullptr) return;
+  entry->call.state = CallState::kInFlight;
+  entry->call.waited = false;
+}
+
 void FlightRecorder::Complete(std::int64_t id) {
   const double now = Now();
   Lock lock(mutex_);

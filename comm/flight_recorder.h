@@ -78,6 +78,7 @@ class FlightRecorder {
   std::int64_t Enter(std::uint64_t group, const Request& request, const std::source_location& site,
                      CallState state);
   void BeginWait(std::int64_t id);
+  void EndWait(std::int64_t id);  // of a call that is in flight from now on
   void Complete(std::int64_t id);
   std::string SetPhase(std::string phase);  // returns the one before
 

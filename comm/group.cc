@@ -98,9 +98,14 @@ void Group::Run(const Request& request, const std::source_location& site) {
 std::unique_ptr<PendingWork> Group::Start(const Request& request, const std::source_location& site) {
   Check(request);
   OperationStats& stats = Count(request);
-  const std::int64_t id = journal_->recorder.Enter(id_, request, site, CallState::kInFlight);
+  // NCCL connects ranks in the call that starts their first operation: it waits for the others, who may never come.
+  const bool may_block = backend_->device() == Device::kCuda;
+  const std::int64_t id =
+      journal_->recorder.Enter(id_, request, site, may_block ? CallState::kWaiting : CallState::kInFlight);
   const double begin = FlightRecorder::Now();
-  return std::make_unique<RecordedWork>(backend_->Start(request), journal_, stats, id, begin);
+  std::unique_ptr<PendingWork> started = backend_->Start(request);
+  if (may_block) journal_->recorder.EndWait(id);
+  return std::make_unique<RecordedWork>(std::move(started), journal_, stats, id, begin);
 }
 
 std::shared_ptr<Group> Group::Split(int color, int key, absl::string_view name,

@@ -397,6 +397,9 @@ absl::StatusOr<std::unique_ptr<ShardedModel>> ShardedModel::Create(const Setting
     return absl::InvalidArgumentError(
         "--reproducible: expected --device=cpu, whose kernels have one order of sums");
   }
+  // Each rank along lp computes the gradients of the parameters at the ends of the model, which are not summed over lp:
+  // cuDNN may add up those of convolutions in any order.
+  if (RanksAlong(mesh, "lp") > 1) at::globalContext().setDeterministicCuDNN(true);
   std::unique_ptr<ShardedModel> sharded(new ShardedModel(mesh, device, trained));
   const absl::Status assembled = sharded->Assemble(settings);
   if (sharded->engine_ != nullptr) sharded->engine_->WaitForParameters();
