@@ -26,6 +26,7 @@ hid_t TypeOf() {
   if constexpr (std::is_same_v<T, float>) return H5T_NATIVE_FLOAT;
   if constexpr (std::is_same_v<T, double>) return H5T_NATIVE_DOUBLE;
   if constexpr (std::is_same_v<T, std::int64_t>) return H5T_NATIVE_INT64;
+  if constexpr (std::is_same_v<T, std::uint64_t>) return H5T_NATIVE_UINT64;
   if constexpr (std::is_same_v<T, std::int32_t>) return H5T_NATIVE_INT32;
   if constexpr (std::is_same_v<T, std::uint32_t>) return H5T_NATIVE_UINT32;
   if constexpr (std::is_same_v<T, std::int16_t>) return H5T_NATIVE_INT16;
@@ -131,10 +132,8 @@ absl::Status WriteAttribute(File& file, const std::string& object, const std::st
   if (H5Aexists(owner.id(), name.c_str()) > 0) H5Adelete(owner.id(), name.c_str());
   const Handle space = ScalarSpace();
   Handle attribute(H5Acreate2(owner.id(), name.c_str(), type, space.id(), H5P_DEFAULT, H5P_DEFAULT));
-  if (!attribute.ok() || H5Awrite(attribute.id(), type, value) < 0) {
-    return Hdf5Error(AttributeWhere(file, object, name), "cannot be written");
-  }
-  return absl::OkStatus();
+  if (attribute.ok() && H5Awrite(attribute.id(), type, value) >= 0) return absl::OkStatus();
+  return Hdf5Error(AttributeWhere(file, object, name), "cannot be written");
 }
 
 absl::StatusOr<Handle> OpenAttribute(const File& file, const std::string& object, const std::string& name) {
@@ -468,10 +467,8 @@ absl::StatusOr<std::int64_t> IntAttribute(const File& file, const std::string& o
         absl::StrCat(AttributeWhere(file, object, name), ": expected an integer"));
   }
   std::int64_t value = 0;
-  if (H5Aread(attribute.id(), H5T_NATIVE_INT64, &value) < 0) {
-    return Hdf5Error(AttributeWhere(file, object, name), "cannot be read as a number");
-  }
-  return value;
+  if (H5Aread(attribute.id(), H5T_NATIVE_INT64, &value) >= 0) return value;
+  return Hdf5Error(AttributeWhere(file, object, name), "cannot be read as a number");
 }
 
 #define PLAIT_INSTANTIATE(T)                                                                          \
@@ -490,6 +487,7 @@ absl::StatusOr<std::int64_t> IntAttribute(const File& file, const std::string& o
 PLAIT_INSTANTIATE(float)
 PLAIT_INSTANTIATE(double)
 PLAIT_INSTANTIATE(std::int64_t)
+PLAIT_INSTANTIATE(std::uint64_t)
 PLAIT_INSTANTIATE(std::int32_t)
 PLAIT_INSTANTIATE(std::uint32_t)
 PLAIT_INSTANTIATE(std::int16_t)

@@ -67,8 +67,8 @@ class File {
   Handle handle_;
 };
 
-// T below is one of float, double, std::int64_t, std::int32_t, std::uint32_t, std::int16_t, std::uint16_t,
-// std::uint8_t.
+// T below is one of float, double, std::int64_t, std::uint64_t, std::int32_t, std::uint32_t, std::int16_t,
+// std::uint16_t, std::uint8_t.
 
 // The shape of array `name`; empty for a scalar.
 absl::StatusOr<std::vector<std::int64_t>> ArrayShape(const File& file, const std::string& name);

@@ -20,6 +20,8 @@ absl::StatusOr<std::vector<double>> ReadAs(const File& file, const std::string& 
 absl::StatusOr<std::vector<double>> ReadValues(const File& file, const std::string& name,
                                                const std::string& matlab_class) {
   if (matlab_class == "double" || matlab_class == "single") return ReadArray<double>(file, name);
+  // HDF5 takes the largest number of a type for larger ones.
+  if (matlab_class == "uint64") return ReadAs<std::uint64_t>(file, name);
   if (matlab_class == "logical" || absl::StartsWith(matlab_class, "uint") ||
       absl::StartsWith(matlab_class, "int")) {
     return ReadAs<std::int64_t>(file, name);

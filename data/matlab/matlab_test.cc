@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "data/hdf5/atomic_file.h"
+#include "data/hdf5/file.h"
 #include "data/testing/har_files.h"
 
 namespace plait::data {
@@ -47,6 +48,18 @@ TEST(Matlab, ReadsEveryNumericClass) {
       ExpectItsNumbers(ReadMatlabArray(Path(file), name), name);
     }
   }
+}
+
+TEST(Matlab, ReadsUnsignedNumbersBeyondTheSignedOnes) {
+  const std::string path = testing::TempDir() + "/large.mat";
+  {
+    File file = *File::Create(path);
+    ASSERT_TRUE(WriteArray<std::uint64_t>(file, "/x", {1, 1ull << 63, 3ull << 62}, {3, 1}).ok());
+    ASSERT_TRUE(SetAttribute(file, "/x", "MATLAB_class", "uint64").ok());
+  }
+  const absl::StatusOr<MatlabArray> array = ReadMatlabArray(path);
+  ASSERT_TRUE(array.ok()) << array.status();
+  EXPECT_EQ(array->values, (std::vector<double>{1, 0x1p63, 0x1.8p63}));
 }
 
 TEST(Matlab, ReadsBigEndianFiles) {

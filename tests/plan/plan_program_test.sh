@@ -46,6 +46,8 @@ expect "advice" '^Advice: ' "$plan" llama --cluster=cluster.txt --samples-per-st
 expect "flags that run it" '--nproc=8 --mesh=' "$plan" llama --cluster=cluster.txt --samples-per-step=32
 expect "the stages of a rank" ' --pipeline-schedule=interleaved --pipeline-chunks=4$' "$plan" llama --cluster=cluster.txt \
   --n-layers=8 --mesh=pp=2,dp_replicate=4 --gradient-accumulation-steps=4 --pipeline-schedule=interleaved --pipeline-chunks=4 --explain
+expect "what fsdp keeps" ' --no-reshard-after-forward --no-prefetch$' "$plan" llama --cluster=cluster.txt \
+  --mesh=dp_shard=8 --strategy=fsdp --no-reshard-after-forward --no-prefetch --explain
 expect "a mesh" '^  tp +all_reduce ' "$plan" llama --cluster=cluster.txt --mesh=dp_shard=2,tp=4 --explain
 expect "terms" '^  a step .* 100.0 %$' "$plan" gpt --cluster=cluster.txt --mesh=pp=2,dp_replicate=4 --strategy=ddp \
   --gradient-accumulation-steps=4 --explain

@@ -295,6 +295,24 @@ class PageTest(runs.ReportTest):
         self.assertEqual(page.evaluate("document.querySelector('[name=x] [hidden]').value"), "tokens")
         self.assertEqual(page.problems, [])
 
+    # A label stands where the curve, whose ends are known, has its value. Of numbers without one between them, too, the
+    # page comes.
+    def test_ticks_of_close_numbers_say_where_they_are(self):
+        self.write("close", "close.h5")
+        page = self.page("close.h5")
+        self.assertEqual(page.evaluate("document.querySelectorAll('svg.chart').length"), 2)
+        ticks = page.evaluate("""Array.from(document.querySelectorAll("svg.chart")[0].querySelectorAll(
+            ".ticks text[text-anchor=end]"), e => [Number(e.getAttribute("y")) - 4, e.textContent])""")
+        heights = page.evaluate("""document.querySelectorAll("svg.chart")[0].querySelector(".series path").getAttribute("d")
+            .match(/[-\\d.]+,[-\\d.]+/g).map(pair => Number(pair.split(",")[1]))""")
+        self.assertEqual(len(heights), 10)
+        self.assertGreaterEqual(len(ticks), 3)
+        unit = (heights[9] - heights[0]) / 9e-5
+        for y, text in ticks:
+            # The curve's places have two decimals.
+            self.assertAlmostEqual(y, heights[0] + unit * (float(text) - 1), delta=0.05, msg=text)
+        self.assertEqual(page.problems, [])
+
     def test_runs_of_one_name_are_told_apart_and_switched_off(self):
         for folder in ("a", "b"):
             os.mkdir(self.path(folder))

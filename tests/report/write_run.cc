@@ -9,6 +9,7 @@
 //   hostile  attributes and units with markup
 //   hostile_names  a metric whose name ends the page's script
 //   tokens   `iter` 10, 20, 30, and DRAWS tokens in each of the steps
+//   close    `near` 1, 1.00001, ... 1.00009; `nearest` 1 and the next number, in turns
 //   growing  a draw for each line of standard input, answered by a line; closed at its end
 //   no_draws, newer (format version 99)
 #include <unistd.h>
@@ -159,6 +160,14 @@ void WriteTokens(const std::string& path, std::int64_t tokens) {
   Need(history->Close());
 }
 
+void WriteClose(const std::string& path) {
+  auto history = Started(path, {});
+  for (int i = 0; i < 10; ++i) {
+    Need(history->Append({{"near", 1 + 1e-5 * i}, {"nearest", i % 2 == 0 ? 1 : std::nextafter(1.0, 2.0)}}));
+  }
+  Need(history->Close());
+}
+
 void WriteGrowing(const std::string& path) {
   auto history = Started(path, Attributes(""));
   std::puts("started");
@@ -211,6 +220,7 @@ int Main(int argc, char** argv) {
   if (kind == "hostile") WriteHostile(path);
   if (kind == "hostile_names") WriteHostileNames(path);
   if (kind == "tokens") WriteTokens(path, draws);
+  if (kind == "close") WriteClose(path);
   if (kind == "growing") WriteGrowing(path);
   if (kind == "no_draws") Need(Started(path, {})->Close());
   if (kind == "newer") {

@@ -119,6 +119,8 @@ std::string FlagsText(const parallel::PlannedRun& run) {
                   run.sequence_parallel ? " --sequence-parallel" : "", " --batch-size=", run.micro_batch);
   if (run.micro_batches > 1) absl::StrAppend(&text, " --gradient-accumulation-steps=", run.micro_batches);
   if (run.reduce_each_micro_batch) absl::StrAppend(&text, " --reduce-each-micro-batch");
+  if (!run.reshard_after_forward) absl::StrAppend(&text, " --no-reshard-after-forward");
+  if (!run.prefetch) absl::StrAppend(&text, " --no-prefetch");
   if (run.mesh.cp > 1 && run.context == context_parallel::ContextKind::kUlysses) {
     absl::StrAppend(&text, " --context-attention=ulysses");
   }

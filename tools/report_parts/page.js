@@ -58,6 +58,13 @@
     return [low - rim, high + rim];
   }
 
+  // With the digits that a distance of 10^place needs; very large and very small numbers with an exponent.
+  function labelOf(value, place, exponent) {
+    if (!exponent) return value.toFixed(Math.max(0, -place));
+    const digits = Math.floor(Math.log10(Math.abs(value)) + 1e-9) - place;
+    return value === 0 ? "0" : value.toExponential(Math.max(0, digits));
+  }
+
   // [position, text] at multiples of 1, 2 or 5; on a log axis positions are exponents.
   function ticksOf(low, high, most, unit, log) {
     if (log && high - low > 1) {
@@ -67,12 +74,13 @@
     }
     if (log) return ticksOf(10 ** low, 10 ** high, most, unit, false).map(([y, text]) => [Math.log10(y), text]);
     const [size, suffix] = scaleOf(Math.max(Math.abs(low), Math.abs(high)), unit);
-    const rough = (high - low) / size / most, power = 10 ** Math.floor(Math.log10(rough));
+    const largest = Math.max(Math.abs(low), Math.abs(high)) / size;
+    // Below 1e-12 of them, neighbouring numbers are too far apart for steps.
+    const rough = Math.max((high - low) / size / most, 1e-12 * largest), power = 10 ** Math.floor(Math.log10(rough));
     const step = power * ([1, 2, 5, 10].find((m) => m * power >= rough) || 10);
-    const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9)), ticks = [];
+    const place = Math.floor(Math.log10(step) + 1e-9), ticks = [];
     for (let i = Math.ceil(low / size / step); i * step * size <= high; ++i) {
-      const text = Math.abs(i * step) >= 1e6 || (step < 1e-4 && i) ? (i * step).toExponential(2) : (i * step).toFixed(digits);
-      ticks.push([i * step * size, text + suffix]);
+      ticks.push([i * step * size, labelOf(i * step, place, largest >= 1e6 || largest < 1e-3) + suffix]);
     }
     return ticks;
   }
