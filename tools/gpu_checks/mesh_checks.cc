@@ -69,6 +69,8 @@ std::vector<MeshCase> Cases() {
           {"experts", 2, {"--mesh=dp_shard=2,ep=2", "--strategy=fsdp"}},
           {"llama", 2, {"--mesh=tp=2", "--sequence-parallel"}},
           {"llama", 4, {"--mesh=dp_shard=2,cp=2", "--strategy=fsdp"}},
+          {"gpt", 4, {"--mesh=dp_replicate=2,dp_shard=2", "--strategy=zero1"}},
+          {"gpt", 4, {"--mesh=dp_replicate=2,dp_shard=2", "--strategy=fsdp"}},
           {"gpt", 4, {"--mesh=pp=2,tp=2"}},
           {"gru", 2, {"--mesh=lp=2"}}};
 }
