@@ -165,15 +165,16 @@ absl::StatusOr<Clip> ReadFile(const std::string& path, const ClipOptions& option
   return clip.Take();
 }
 
-// Shorter names first, so that frame 10 follows frame 9.
+// Shorter names first, so that frame 10 follows frame 9; without their endings, as .jpeg is longer than .jpg.
 absl::StatusOr<std::vector<std::string>> PicturesIn(const std::string& folder) {
   PLAIT_ASSIGN_OR_RETURN(std::vector<std::string> pictures,
                          NamesIn(folder, [](const fs::directory_entry& entry) {
                            const std::string ending = EndingOf(entry.path());
                            return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
                          }));
+  const auto length = [](const std::string& picture) { return fs::path(picture).stem().native().size(); };
   std::stable_sort(pictures.begin(), pictures.end(),
-                   [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
+                   [&](const std::string& a, const std::string& b) { return length(a) < length(b); });
   return pictures;
 }
 

@@ -3,9 +3,9 @@
 //   PLAIT_ASSIGN_OR_RETURN(const Clip clip, ReadVideo("April_09.avi", {.frames = 128, .size = 240}));
 //
 // A file: the best video stream (av_find_best_stream), in any format that FFmpeg decodes (Debian's libavformat-dev,
-// LGPL), frames of up to 2^26 pixels. A folder: its .jpg, .jpeg and .png files, shorter names first, then by name:
-// frame2.jpg comes before frame10.jpg. Time stamps, rotation and pixel aspect ratio are ignored. Uses one thread;
-// silences FFmpeg's log in this process. Local.
+// LGPL), frames of up to 2^26 pixels. A folder: its .jpg, .jpeg and .png files, shorter names (without the
+// ending) first, then by name: frame2.jpeg comes before frame10.jpg. Time stamps, rotation and pixel aspect ratio are
+// ignored. Uses one thread; silences FFmpeg's log in this process. Local.
 #ifndef PLAIT_DATA_VIDEO_READ_VIDEO_H_
 #define PLAIT_DATA_VIDEO_READ_VIDEO_H_
 

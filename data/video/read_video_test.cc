@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -82,6 +83,18 @@ TEST(ReadVideo, ReadsFoldersOfFramesInTheirOrder) {
   Written("frames/readme.txt", "no frame");
   ExpectClip(Place("frames"), {.frames = 12, .size = 6}, PixelsOf(frames, all));
   ExpectClip(Place("frames"), {.frames = 3, .step = 5, .size = 6}, PixelsOf(frames, {0, 5, 10}));
+}
+
+// Decoding goes by the bytes, so a PNG may have any of the endings.
+TEST(ReadVideo, OrdersFramesOfSeveralEndingsByTheirNumbers) {
+  const std::vector<Image> frames = Frames(12, 6, 6);
+  const std::vector<std::string> endings = {".jpeg", ".jpg", ".png"};
+  std::vector<int> all;
+  for (int k = 0; k < 12; ++k) {
+    Written(absl::StrCat("endings/frame", k + 1, endings[k % 3]), PngBytes(frames[k]));
+    all.push_back(k);
+  }
+  ExpectClip(Place("endings"), {.frames = 12, .size = 6}, PixelsOf(frames, all));
 }
 
 void ExpectError(const std::string& path, absl::StatusCode code, const std::string& text) {
