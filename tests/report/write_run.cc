@@ -149,6 +149,7 @@ void WritePeers(const std::string& path) {
   Need(WriteArray<std::int64_t>(*file, "/train_iter", iterations, {40}));
   Need(WriteArray<double>(*file, "/train_loss", loss, {40}));
   Need(WriteArray<double>(*file, "/train_dt", dt, {40}));
+  Need(WriteArray<double>(*file, "/train_dt_per_rank", {}, {40, 0}));
   Need(file->Close());
 }
 

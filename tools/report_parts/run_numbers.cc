@@ -112,6 +112,7 @@ bool IsByRank(const TableMetric& metric) {
 absl::Status AddMetric(const HistoryTable& table, const TableMetric& metric, const RunOptions& options,
                        const std::vector<double>& steps, RunNumbers& run) {
   if (metric.is_vector) {
+    if (metric.width == 0) return absl::OkStatus();
     if (absl::StartsWith(metric.name, "expert_load_")) run.heat_maps.push_back(metric);
     if (!IsByRank(metric)) return absl::OkStatus();
     PLAIT_ASSIGN_OR_RETURN(RankTimes times, RankTimesOf(table, metric, options.skip));
