@@ -67,5 +67,7 @@ def mpi_cc_test(
     native.test_suite(
         name = name,
         tests = [":{}_{}".format(name, count) for count in ranks],
+        # A suite without the tag is part of //..., and brings its tests along.
+        tags = ["manual"] if "manual" in tags else [],
         visibility = visibility,
     )
