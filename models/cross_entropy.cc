@@ -35,8 +35,7 @@ struct OwnCrossEntropy : torch::autograd::Function<OwnCrossEntropy> {
                                                  const torch::autograd::variable_list& gradients) {
     TORCH_CHECK(!at::GradMode::is_enabled(), "CrossEntropySum: its gradient cannot be differentiated again");
     const auto saved = context->get_saved_variables();
-    const double scale = gradients[0].is_meta() ? 1 : gradients[0].item<double>();
-    return {rowwise::CrossEntropyRowsGradient(saved[0], saved[1], saved[2], scale), at::Tensor()};
+    return {rowwise::CrossEntropyRowsGradient(saved[0], saved[1], saved[2], gradients[0]), at::Tensor()};
   }
 };
 

@@ -25,6 +25,7 @@ std::vector<ParameterUnit> ModuleModel::units() const {
   const std::vector<ParameterUnit> buffers = UnitsByPrefix(module_->named_buffers().pairs(), names);
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
     for (ParameterSpec buffer : buffers[unit].parameters) {
+      buffer.placement = PlacementOf(buffer.tensor);
       buffer.decays = false;
       buffer.role = ParameterRole::kBuffer;
       units[unit].parameters.push_back(std::move(buffer));

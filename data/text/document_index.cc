@@ -107,7 +107,7 @@ std::int64_t DocumentIndex::FirstSequence(std::int64_t document) const {
 
 void DocumentIndex::Ignore(IgnoredTargets ignored, std::int64_t first,
                            absl::Span<std::int64_t> targets) const {
-  if (ignored == IgnoredTargets::kNone) return;
+  if (ignored == IgnoredTargets::kNone || sequences_ == 0) return;
   const std::int64_t end = first + std::ssize(targets);
   // From the sequence that has token `first`; an empty one has none.
   std::int64_t sequence = FirstBehind(sequences_, [&](std::int64_t s) { return Begin(s) > first; }) - 1;

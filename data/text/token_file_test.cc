@@ -90,6 +90,15 @@ TEST_F(TokenFileTest, WithMegatronsIndex) {
   EXPECT_THAT(All((*file)->tokens()), ElementsAre(7, 100000, -1));
 }
 
+TEST_F(TokenFileTest, AnIndexOfNoDocumentsIgnoresNothing) {
+  const std::string bytes = IndexBytes(8, 1, {}, {}, {0});
+  const auto index = DocumentIndex::Parse(bytes, "train.idx");
+  ASSERT_TRUE(index.ok()) << index.status();
+  std::vector<std::int64_t> targets = {5, 6};
+  index->Ignore(IgnoredTargets::kDocuments, 0, absl::MakeSpan(targets));
+  EXPECT_THAT(targets, ElementsAre(5, 6));
+}
+
 TEST_F(TokenFileTest, Damaged) {
   EXPECT_THAT(ErrorOf(kIds.substr(1), kIndex), HasSubstr("11 bytes are not a multiple of the token size 2"));
   EXPECT_THAT(ErrorOf(kIds.substr(2), kIndex), HasSubstr("5 tokens, but " + In("a.idx") + " lists 6"));

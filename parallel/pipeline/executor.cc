@@ -57,7 +57,13 @@ bool MakesWeightGradients(const Action& action) {
   return action.kind == ActionKind::kBackward || action.kind == ActionKind::kWeightGradient;
 }
 
-InputShape ShapeOf(const models::Batch& batch) { return batch.inputs.sizes().vec(); }
+// Of the input and of what a context rank has of its sequence: images are whole on all ranks.
+InputShape ShapeOf(const models::Batch& batch) {
+  InputShape shape = batch.inputs.sizes().vec();
+  const at::Tensor& positions = batch.sequence.positions;
+  shape.push_back(positions.defined() ? positions.size(0) : -1);
+  return shape;
+}
 
 // Within a leaf of the sum, a tied parameter's gradients are identified by their order: the epilogue's comes first.
 absl::Status CheckReproducible(const Schedule& schedule) {

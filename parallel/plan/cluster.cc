@@ -10,6 +10,7 @@
 #include <sstream>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -228,8 +229,7 @@ std::string ClusterText(const Cluster& cluster, const std::string& comment) {
   for (const absl::string_view line : absl::StrSplit(comment, '\n', absl::SkipEmpty())) {
     absl::StrAppend(&text, "# ", line, "\n");
   }
-  if (!cluster.name.empty())
-    absl::StrAppend(&text, "name: \"", absl::StrJoin(absl::StrSplit(cluster.name, '"'), "'"), "\"\n");
+  if (!cluster.name.empty()) absl::StrAppend(&text, "name: \"", absl::CEscape(cluster.name), "\"\n");
   absl::StrAppend(&text, "nodes: ", cluster.nodes, "\nranks_per_node: ", cluster.ranks_per_node,
                   "\nprocessors_per_node: ", cluster.processors_per_node, "\n");
   absl::StrAppendFormat(&text, "memory_gigabytes_per_rank: %.4g\n", cluster.memory_bytes / kGiga);

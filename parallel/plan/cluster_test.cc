@@ -53,6 +53,17 @@ TEST(Cluster, WritesWhatItReads) {
   EXPECT_EQ(ClusterText(*again, "one\ntwo"), text);
 }
 
+TEST(Cluster, WritesAnyName) {
+  auto cluster = ParseCluster(kText, "c.txt");
+  ASSERT_TRUE(cluster.ok());
+  for (const char* name : {"the \"old\" one", "C:\\hosts", "one\ntwo", "it's", "Br\xc3\xbccke", "\\\xc3\xa9"}) {
+    cluster->name = name;
+    const auto again = ParseCluster(ClusterText(*cluster, ""), "c.txt");
+    ASSERT_TRUE(again.ok()) << name << ": " << again.status();
+    EXPECT_EQ(again->name, name);
+  }
+}
+
 TEST(Cluster, AnErrorNamesLineAndField) {
   EXPECT_EQ(ErrorOf("nodes: 2", "nodes: -1"), "c.txt:2: nodes is -1; expected at least 1");
   EXPECT_EQ(ErrorOf("nodes: 2", "nodes: two"), "c.txt:2:8: Expected integer, got: two");

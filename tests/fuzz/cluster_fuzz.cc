@@ -14,6 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto again =
       plait::parallel::ParseCluster(plait::parallel::ClusterText(*cluster, "again"), "again.txt");
   PLAIT_CHECK_OK(again.status());
-  PLAIT_CHECK(again->nodes == cluster->nodes && again->ranks_per_node == cluster->ranks_per_node);
+  PLAIT_CHECK(again->name == cluster->name && again->nodes == cluster->nodes &&
+              again->ranks_per_node == cluster->ranks_per_node);
   return 0;
 }

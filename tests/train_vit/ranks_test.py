@@ -56,6 +56,10 @@ class RanksTest(runs.VitTest):
         self.compare("--mesh=dp_shard=2,cp=2", "--strategy=fsdp", "--context-attention=ulysses", "--global-batch-size=24",
                      ranks=4, name="sharded_parts")
 
+    def test_parts_of_sequences_in_stages(self):
+        """Tests take whole sequences, of as many images as a step."""
+        self.compare("--mesh=pp=2,cp=2", "--global-batch-size=24", "--test-batch-size=24", ranks=4, name="parts_in_stages")
+
     def test_attention_kinds(self):
         self.compare("--attn=math", ranks=1, name="math")
 

@@ -41,6 +41,7 @@ std::vector<Check> AllChecks() {
       {"gru_cell", "GRU cell on the device against float64 on the host", CheckGruCell},
       {"layer_parallel", "MGRIT forward and backward on the device against autograd on the host",
        CheckLayerParallel},
+      {"cross_entropy", "loss and gradient on the device against float64 on the host", CheckCrossEntropy},
       {"test_dist", "every strategy on one GPU against the losses on CPU", CheckTestDist},
       {"test_dist_ranks", "one rank per GPU: parameters bitwise identical", CheckTestDistRanks},
       trainer("train_gpt"),

@@ -84,6 +84,9 @@ Result Compared(double error, double tolerance);
 Result CheckGruCell(const Context& context);
 Result CheckLayerParallel(const Context& context);
 
+// cross_entropy_check.cc: the same.
+Result CheckCrossEntropy(const Context& context);
+
 // program_checks.cc: other programs of the build.
 Result CheckNccl(const Context& context);
 Result CheckTestDist(const Context& context);

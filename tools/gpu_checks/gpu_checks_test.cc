@@ -58,6 +58,7 @@ TEST(TensorChecks, PassOnCpu) {
   const Context context = FakePrograms().MakeContext();
   EXPECT_EQ(CheckGruCell(context).outcome, Outcome::kPassed) << CheckGruCell(context).numbers;
   EXPECT_EQ(CheckLayerParallel(context).outcome, Outcome::kPassed) << CheckLayerParallel(context).numbers;
+  EXPECT_EQ(CheckCrossEntropy(context).outcome, Outcome::kPassed) << CheckCrossEntropy(context).numbers;
   EXPECT_THAT(CheckGruCell(context).numbers, HasSubstr("float32: largest error"));
 }
 

@@ -299,9 +299,13 @@ absl::Status Settings::CheckTokens(const std::vector<comm::MeshAxis>& axes, cons
   // A rank along cp has two chunks of a ring, or one part.
   const int chunks = cp == 1 ? 1 : ring ? 2 * cp : cp;
   const std::int64_t of_rank = (tokens + chunks - 1) / chunks * (chunks / cp);
-  if (!sequence_parallel || of_rank % tp == 0) return absl::OkStatus();
-  return Invalid(absl::StrCat(flag, ": ", of_rank, " tokens", cp == 1 ? "" : " on each rank of cp",
-                              " for the ", tp, " ranks of tp; --sequence-parallel needs a multiple"));
+  const auto refused = [&](std::int64_t count, absl::string_view where) {
+    return Invalid(absl::StrCat(flag, ": ", count, " tokens", where, " for the ", tp,
+                                " ranks of tp; --sequence-parallel needs a multiple"));
+  };
+  if (!sequence_parallel) return absl::OkStatus();
+  if (of_rank % tp != 0) return refused(of_rank, cp == 1 ? "" : " on each rank of cp");
+  return tokens % tp == 0 ? absl::OkStatus() : refused(tokens, " of a sequence, which tests and samples do not split,");
 }
 
 absl::Status Settings::CheckLayers(const std::vector<comm::MeshAxis>& axes, const std::string& flag,

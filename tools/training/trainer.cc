@@ -220,7 +220,8 @@ absl::Status Trainer::OpenOutputs() {
 absl::Status Trainer::EvaluateOnly() {
   const absl::Status status = task_.EvaluateOnly();
   model_->WaitForParameters();
-  return status;
+  PLAIT_RETURN_IF_ERROR(status);
+  return model_->status();  // of parameters that could not be read
 }
 
 absl::Status Trainer::Train() {

@@ -12,10 +12,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/path.h"
 #include "models/cnn/cnn.h"
@@ -34,6 +36,7 @@ constexpr std::int64_t kIn = 3, kOut = 2, kEvaluations = 7;
 struct ToySettings final : Settings {
   int steps = 3;
   bool network = false;  // a convolutional network with dropout, else one linear layer that stays as it is
+  bool loses_parameters = false;  // their file, before --eval-only evaluates them
   bool lacks_meta_kernel = false;  // of an operator of the model, which has a dry run
   void Bind(SettingsTable& table) override {
     table.Group("Toy");
@@ -61,6 +64,16 @@ struct Recording {
   std::vector<double> evaluated;
   std::vector<std::int64_t> waits;  // for the device, by step
 };
+
+// Files of offloaded state, which have no name: found through /proc.
+void CutOffloadedFiles() {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    const std::string file = std::filesystem::read_symlink(entry.path(), error).string();
+    if (!absl::StrContains(file, "plait-state-")) continue;
+    std::filesystem::resize_file(entry.path(), 0);
+  }
+}
 
 class ToyTask final : public TrainingTask {
  public:
@@ -111,6 +124,13 @@ class ToyTask final : public TrainingTask {
           sums.Add(1, loss.count);
         });
     recording_.waits.push_back(device::testing::TrafficOfHostDevice().to_host);
+    return absl::OkStatus();
+  }
+  absl::Status EvaluateOnly() override {
+    if (settings_.loses_parameters) CutOffloadedFiles();
+    trainer_->Evaluate("test", 1, 1, [&](std::int64_t batch, DeviceSums& sums) {
+      sums.Add(0, trainer_->model().Loss(BatchOf(settings_.network, 50, static_cast<int>(batch))).sum);
+    });
     return absl::OkStatus();
   }
   void Save(parallel::CheckpointState&) const override {}
@@ -270,16 +290,35 @@ struct Ended {
   int code = 0;
   std::string out, err;
 };
-Ended WithoutMetaKernel(const std::vector<std::string>& flags, bool lacks = true) {
-  ToySettings settings;
-  settings.lacks_meta_kernel = lacks;
-  Recording recording;
+Ended Captured(const std::vector<std::string>& flags, ToySettings& settings, Recording& recording) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   Ended ended;
   ended.code = RunToy(at::kCPU, flags, settings, recording);
   ended.out = testing::internal::GetCapturedStdout();
   ended.err = testing::internal::GetCapturedStderr();
+  return ended;
+}
+
+// Parameters that could not be read are NaN: what was evaluated is no result.
+TEST(Trainer, EvalOnlyOfParametersThatCannotBeReadIsAnError) {
+  const std::vector<std::string> flags = {"--eval-only", "--strategy=fsdp", "--offload=" + testing::TempDir(),
+                                          "--offload-params"};
+  for (const bool lost : {false, true}) {
+    ToySettings settings;
+    settings.loses_parameters = lost;
+    Recording recording;
+    const Ended ended = Captured(flags, settings, recording);
+    EXPECT_EQ(ended.code, lost ? 1 : 0) << ended.err;
+    EXPECT_EQ(absl::StrContains(ended.err, "the file ends at byte 0"), lost) << ended.err;
+  }
+}
+
+Ended WithoutMetaKernel(const std::vector<std::string>& flags, bool lacks = true) {
+  ToySettings settings;
+  settings.lacks_meta_kernel = lacks;
+  Recording recording;
+  const Ended ended = Captured(flags, settings, recording);
   EXPECT_EQ(recording.losses.size(), ended.code == 0 ? 3u : 0u);
   return ended;
 }
