@@ -31,8 +31,6 @@ class BadInputTest(runs.VitTest):
                 ("--mesh=dp_replicate=2,dp_shard=2: 2 x 2 = 4 ranks, but there are 2", "--mesh=dp_replicate=2,dp_shard=2"),
                 ("--image-size=32 --patch-size=8 --pool=class: 17 tokens for the 2 ranks of tp; --sequence-parallel needs a "
                  "multiple", "--mesh=tp=2", "--sequence-parallel", "--pool=class", "--patch-size=8"),
-                ("17 tokens of a sequence, which tests and samples do not split, for the 2 ranks of tp",
-                 "--mesh=cp=2,tp=2", "--sequence-parallel", "--pool=class", "--patch-size=8"),
                 ("--lp-levels, --lp-cfactor, --depth: ", "--mesh=lp=2")]:
             with self.subTest(flags=flags):
                 self.fails(expected, *flags)

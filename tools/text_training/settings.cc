@@ -94,7 +94,8 @@ absl::Status TextSettings::CheckText(const std::vector<comm::MeshAxis>& axes) co
   PLAIT_RETURN_IF_ERROR(optimizer.Check());
   PLAIT_RETURN_IF_ERROR(optimizer.CheckPlaces(axes, offload));
   PLAIT_RETURN_IF_ERROR(CheckRun(*this));
-  PLAIT_RETURN_IF_ERROR(CheckTokens(axes, absl::StrCat("--", SequenceFlag(), "=", sequence), sequence));
+  PLAIT_RETURN_IF_ERROR(CheckTokens(axes, absl::StrCat("--", SequenceFlag(), "=", sequence), sequence,
+                                    sample_tokens > 0 ? "samples (--sample-tokens=0: none)" : ""));
   return CheckShared(axes);
 }
 

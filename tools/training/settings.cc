@@ -293,7 +293,7 @@ absl::Status Settings::CheckReproducible(const std::vector<comm::MeshAxis>& axes
 }
 
 absl::Status Settings::CheckTokens(const std::vector<comm::MeshAxis>& axes, const std::string& flag,
-                                   std::int64_t tokens) const {
+                                   std::int64_t tokens, const std::string& whole) const {
   const int cp = RanksAlong(axes, "cp"), tp = RanksAlong(axes, "tp");
   const bool ring = context_kind() == context_parallel::ContextKind::kRing;
   // A rank along cp has two chunks of a ring, or one part.
@@ -305,7 +305,8 @@ absl::Status Settings::CheckTokens(const std::vector<comm::MeshAxis>& axes, cons
   };
   if (!sequence_parallel) return absl::OkStatus();
   if (of_rank % tp != 0) return refused(of_rank, cp == 1 ? "" : " on each rank of cp");
-  return tokens % tp == 0 ? absl::OkStatus() : refused(tokens, " of a sequence, which tests and samples do not split,");
+  if (whole.empty() || tokens % tp == 0) return absl::OkStatus();
+  return refused(tokens, absl::StrCat(" in ", whole, ", which cp does not split,"));
 }
 
 absl::Status Settings::CheckLayers(const std::vector<comm::MeshAxis>& axes, const std::string& flag,

@@ -302,7 +302,10 @@ Ended Captured(const std::vector<std::string>& flags, ToySettings& settings, Rec
 
 // Parameters that could not be read are NaN: what was evaluated is no result.
 TEST(Trainer, EvalOnlyOfParametersThatCannotBeReadIsAnError) {
-  const std::vector<std::string> flags = {"--eval-only", "--strategy=fsdp", "--offload=" + testing::TempDir(),
+  const std::string folder = testing::TempDir() + "/trainer_test_lost";
+  Train(at::kCPU, {"--checkpoint-dir=" + folder});
+  const std::vector<std::string> flags = {"--eval-only",      "--resume=" + folder,
+                                          "--strategy=fsdp",  "--offload=" + testing::TempDir(),
                                           "--offload-params"};
   for (const bool lost : {false, true}) {
     ToySettings settings;
@@ -312,6 +315,7 @@ TEST(Trainer, EvalOnlyOfParametersThatCannotBeReadIsAnError) {
     EXPECT_EQ(ended.code, lost ? 1 : 0) << ended.err;
     EXPECT_EQ(absl::StrContains(ended.err, "the file ends at byte 0"), lost) << ended.err;
   }
+  base::RemoveTree(folder);
 }
 
 Ended WithoutMetaKernel(const std::vector<std::string>& flags, bool lacks = true) {

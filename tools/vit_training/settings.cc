@@ -140,7 +140,7 @@ absl::Status VitSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
   PLAIT_RETURN_IF_ERROR(CheckRun(*this));
   PLAIT_RETURN_IF_ERROR(CheckTokens(
       axes, absl::StrCat("--image-size=", image_size, " --patch-size=", patch_size, " --pool=", pool),
-      Options(classes).tokens()));
+      Options(classes).tokens(), "tests"));
   PLAIT_RETURN_IF_ERROR(CheckLayers(axes, "depth", depth));
   return CheckShared(axes);
 }
