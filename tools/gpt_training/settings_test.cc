@@ -87,9 +87,10 @@ TEST(CheckTest, NamesTheFlag) {
 
 TEST(CheckTest, SequenceParallelismNeedsAMultiple) {
   const auto error = [](std::int64_t sequence, const std::string& mesh,
-                        const std::string& attention = "ring") {
+                        const std::string& attention = "ring", std::int64_t sample_tokens = 0) {
     GptSettings config;
     config.sequence_parallel = true;
+    config.sample_tokens = sample_tokens;
     config.sequence = sequence;
     config.mesh = mesh;
     config.context_attention = attention;
@@ -100,15 +101,13 @@ TEST(CheckTest, SequenceParallelismNeedsAMultiple) {
   EXPECT_EQ(error(18, "tp=4"),
             "--block-size=18: 18 tokens for the 4 ranks of tp; --sequence-parallel needs a multiple");
   // Padded to 20: two of four chunks on each rank; or to 18, of which each rank has 9.
-  config.sample_tokens = 0;
   EXPECT_EQ(error(17, "cp=2,tp=2"), "");
   EXPECT_EQ(error(17, "cp=2,tp=2", "ulysses"),
             "--block-size=17: 9 tokens on each rank of cp for the 2 ranks of tp; --sequence-parallel needs a "
             "multiple");
   // Sampling has whole sequences.
-  config.sample_tokens = 1;
-  EXPECT_EQ(error(16, "cp=2,tp=2"), "");
-  EXPECT_EQ(error(17, "cp=2,tp=2"),
+  EXPECT_EQ(error(16, "cp=2,tp=2", "ring", 1), "");
+  EXPECT_EQ(error(17, "cp=2,tp=2", "ring", 1),
             "--block-size=17: 17 tokens in samples (--sample-tokens=0: none), which cp does not split, for the 2 ranks "
             "of tp; --sequence-parallel needs a multiple");
 }
