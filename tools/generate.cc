@@ -42,6 +42,7 @@ absl::Status Generate(const Request& request) {
 int Main(int argc, char** argv) {
   const absl::StatusOr<Request> request = ReadRequest(argc, argv);
   if (!request.ok()) return Fail(request.status(), kUsageError);
+  const base::InterruptHandler interrupt;
   const absl::Status status = Generate(*request);
   return status.ok() ? 0 : Fail(status, 1);
 }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/flags.h"
+#include "base/interrupt.h"
 #include "base/path.h"
 #include "base/progress.h"
 #include "base/quantity.h"
@@ -73,6 +74,7 @@ int Main(int argc, char** argv) {
       {"threads", &options.threads, "threads that tokenize; 0: one per core"}};
   options.threads = 0;
   base::ParseFlagsOrExit(argc, argv, UsageOf(flags));
+  const base::InterruptHandler interrupt;
   if (options.input.empty() || options.out.empty() || options.bpe_folder.empty()) {
     base::WriteError("prepare_text: expected --data=PATH, --bpe-folder=DIR and --out=DIR");
     return kUsageError;

@@ -1,9 +1,12 @@
 """The histories of all programs have common names, units and types of metrics, and attributes of the run."""
+import json
 import os
+import re
 import shutil
 import subprocess
 
 import h5py
+import numpy
 
 import program_runs
 
@@ -60,6 +63,13 @@ class HistoriesTest(program_runs.ProgramTest):
         per_step = [self.path(name + ".h5") for name in NAMES if name not in ("train_cnn", "train_odenet")]  # these draw epochs
         run = self.finish(self.start([REPORT, *per_step, "--metrics=loss,dt", "--plots=none"]))
         self.assertEqual(run.err, "")
+        # Curves of text can be drawn over tokens.
+        page = self.path("page.html")
+        for name in ("train_gpt", "train_llama"):
+            self.finish(self.start([REPORT, self.path(name + ".h5"), "--html=" + page, "--plots=none"]))
+            with open(page, encoding="utf-8") as file, h5py.File(self.path(name + ".h5")) as history:
+                axes = json.loads(re.search(r'"x":(\{"step".*?\})', file.read())[1])
+                self.assertEqual(axes["tokens"], numpy.cumsum(history["tokens"]).tolist())
         run = self.finish(self.start([REPORT, self.path("train_gpt.h5"), self.path("train_odenet.h5"), "--metrics=train_loss,val_loss,dt",
                                       "--plots=none"]))
         self.assertEqual(run.err, "")

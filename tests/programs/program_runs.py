@@ -61,13 +61,13 @@ class ProgramTest(unittest.TestCase):
         keep = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ}
         return {**keep, "OMP_NUM_THREADS": "1", "TMPDIR": "/tmp", "LC_ALL": "C.UTF-8", "CUDA_VISIBLE_DEVICES": ""}
 
-    def start(self, command, largest_file=None):
+    def start(self, command, largest_file=None, stdin=subprocess.DEVNULL):
         """`largest_file`: in bytes; a write beyond it fails, as on a full disk (EFBIG)."""
         def limit():
             if largest_file is not None:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
         # Python ignores the signal that comes with such a write; so does the program then.
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=stdin,
                                 encoding="utf-8", errors="backslashreplace", env=self.environment(), cwd=self.folder,
                                 preexec_fn=limit, restore_signals=False)
 

@@ -89,8 +89,9 @@ class OutputTest(runs.TrainTest):
         # Before the first step there are the printed estimates, and nothing of a step.
         first = {name: values[0] for name, values in self.draws().items() if name != "rank"}
         train, validation = re.search(r"estimates after step 0: train_loss=(\S+) val_loss=(\S+),", run.out).groups()
-        self.assertEqual([f"{float.fromhex(first[name]):.6f}" for name in ("step", "train_loss", "val_loss")],
-                         ["0.000000", train, validation])
+        self.assertEqual([f"{float.fromhex(first[name]):.6f}" for name in ("step", "tokens", "train_loss", "val_loss")],
+                         ["0.000000", "0.000000", train, validation])
+        self.assertEqual({float.fromhex(value) for value in history["tokens"]}, {14 * 16})
         self.assertEqual({first[name] for name in ("loss", "dt", "dt_max", "sps", "lr", "gradient_norm", "comm_bytes_dp_shard")}, {"nan"})
 
     def test_trace(self):

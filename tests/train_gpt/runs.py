@@ -46,8 +46,8 @@ class TrainTest(program_runs.ProgramTest):
     def environment(self):
         return {**super().environment(), "XDG_CACHE_HOME": self.shared}
 
-    def start(self, program, flags, largest_file=None):
-        return super().start([program, *flags], largest_file)
+    def start(self, program, flags, **options):
+        return super().start([program, *flags], **options)
 
     def train(self, *flags, code=0, outputs="out", small=None, data="input.txt"):
         """Later flags win."""

@@ -5,7 +5,10 @@ import os
 import random
 import resource
 import shutil
+import signal
 import struct
+import subprocess
+import time
 
 import torch
 import transformers
@@ -61,6 +64,16 @@ class TokenFilesTest(runs.TrainTest):
         self.write("pairs.jsonl", "".join(json.dumps({"q": q, "a": a}) + "\n" for q, a in made))
         self.prepare("--data=pairs.jsonl", "--out=pairs", "--prompt-key=q", "--text-key=a", "--validation-share=0.1")
         return [pair for k, pair in enumerate(made) if k % 10 != 9]
+
+    def test_preparation_can_be_interrupted(self):
+        process = self.start(PREPARE, ["--data=-", "--bpe-folder=bytes", "--out=tokens"], stdin=subprocess.PIPE)
+        process.stdin.write('{"text": "to be"}\n')
+        process.stdin.flush()
+        while not os.path.exists(self.path("tokens")):  # it reads, then
+            self.assertIsNone(process.poll())
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.finish(process, 130).err.splitlines()[-1], "prepare_text: interrupted")
 
     def test_same_numbers_as_text(self):
         """nanoGPT's files, one file, and a text have the same tokens in the same parts."""

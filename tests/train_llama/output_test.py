@@ -41,8 +41,9 @@ class OutputTest(llama_runs.LlamaTest):
         history = self.history()
         times = {part + over for part in ("dt", "dtf", "dtb", "mfu")
                  for over in ("", "_mean", "_min", "_max", "_std", "_per_rank")}
-        self.assertEqual(set(history), {"draw", "rank", "step", "iter", "loss", "tps", *times})  # one rank sends nothing
+        self.assertEqual(set(history), {"draw", "rank", "step", "iter", "loss", "tps", "tokens", *times})  # one rank sends nothing
         self.assertTrue(all(value == "nan" for name in list(history) if name.startswith("mfu") for value in history.pop(name)))
+        self.assertEqual({float.fromhex(value) for value in history["tokens"]}, {7 * 8})
         for name in steps[0]:
             for value, step in zip(history[name], steps, strict=True):
                 self.assertAlmostEqual(float.fromhex(value), step[name], delta=5.1e-7)

@@ -33,6 +33,7 @@ std::vector<data::Scalar> ScalarsOf(const StepNumbers& n, bool of_text) {
                                        {"dtf", n.report.forward_seconds},
                                        {"dtb", n.report.backward_seconds},
                                        {"tps", n.tokens_per_second()},
+                                       {"tokens", static_cast<double>(n.tokens)},
                                        {"mfu", n.mfu_percent}};
   if (of_text) {
     scalars.push_back({"train_loss", n.losses ? n.losses->train : kNone});
@@ -51,6 +52,7 @@ text_training::StepOutput LlamaOutput(bool of_text) {
       {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},
       {{"dtb", "s", "backward passes, reductions and optimizer"}, RankStatistics::kEachRank},
       {{"tps", "1/s", "tokens per second of all ranks"}},
+      {data::Count("tokens", "tokens of the iteration, of all ranks")},
       {{"mfu", "percent", "model flops utilization"}, RankStatistics::kEachRank}};
   training::HistoryPlots plots = {
       .x = "iter", .skips_nan = true, .plots = {{"iter"}, {"loss"}, {"dt"}, {"dtf"}, {"dtb"}, {"tps"}}};
