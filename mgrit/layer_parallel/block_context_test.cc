@@ -134,10 +134,10 @@ struct Odd : Residual {
     models::BlockState out = Residual::Forward(in, context);
     if (with_auxiliary_loss) out.auxiliary_loss = out.hidden.sum();
     if (with_other_type) out.hidden = out.hidden.to(at::kFloat);
+    if (with_other_shape) out.hidden = out.hidden.narrow(0, 0, 2);
     return out;
   }
-  bool with_auxiliary_loss = false;
-  bool with_other_type = false;
+  bool with_auxiliary_loss = false, with_other_type = false, with_other_shape = false;
 };
 
 TEST(BlockContext, AuxiliaryLossesAndOtherTypesAreRefused) {
@@ -157,6 +157,9 @@ TEST(BlockContext, AuxiliaryLossesAndOtherTypesAreRefused) {
   block->with_other_type = true;
   EXPECT_NE(error().find("must keep shape and type"), std::string::npos) << error();
   block->with_other_type = false;
+  block->with_other_shape = true;
+  EXPECT_NE(error().find("the block of step 0 turns [3, "), std::string::npos) << error();
+  block->with_other_shape = false;
   EXPECT_EQ(error(), "");
 }
 
