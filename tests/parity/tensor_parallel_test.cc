@@ -38,7 +38,7 @@ using comm::testing::World;
 using models::Batch;
 using models::BlockState;
 
-constexpr int kSteps = 20;
+constexpr int kSteps = 10;
 constexpr std::int64_t kSamples = 4, kSequence = 8, kVocabulary = 13;
 constexpr double kClip = 0.1, kTolerance = 1e-12;
 parallel::ShardedOptimizerOptions AdamW(double lr) {
