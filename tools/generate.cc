@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string>
 
+#include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "tools/text_generation/flags.h"
 #include "tools/text_generation/samples.h"
