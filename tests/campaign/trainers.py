@@ -12,6 +12,9 @@ CNN = ["--data=images", "--batch-size=8", "--test-batch-size=8", "--epochs=4", "
 VIT = ["--preset=cpu", "--patch-size=8", "--dim=16", "--depth=2", "--heads=2", "--head-dim=8", "--mlp-dim=24", "--dropout=0.1",
        "--augment=pad-crop", "--max-samples=64", "--batch-size=8", "--max-iters=20", "--checkpoint-interval=6"]
 ODENET = ["--layers=8", "--samples=400", "--validation-samples=50", "--batch-size=50", "--epochs=4", "--checkpoint-interval=7"]
+# Features of the frames are computed in the run's own folder.
+VIDEO = ["--sequence-length=8", "--frame-size=32", "--hidden-size=8", "--lp-levels=2", "--lp-cfactor=2", "--synthetic-videos=10",
+         "--synthetic-classes=2", "--batch-size=5", "--epochs=8", "--features-dir=features", "--checkpoint-interval=3", "--force-lp"]
 MOE = ["--moe", "--moe-experts=4", "--moe-hidden=12", "--moe-gate=bias", "--moe-bias-rate=0.05"]
 
 # Name: program, ranks, flags.
@@ -22,6 +25,8 @@ CASES = {
     "gpt-fsdp": ("train_gpt", 2, [*GPT, "--strategy=fsdp"]),
     "gpt-tp": ("train_gpt", 2, [*GPT, "--mesh=tp=2"]),
     "gpt-pp": ("train_gpt", 2, [*GPT, "--mesh=pp=2"]),
+    "gpt-cp": ("train_gpt", 2, [*GPT, "--mesh=cp=2"]),
+    "gpt-hsdp": ("train_gpt", 4, [*GPT, "--mesh=dp_replicate=2,dp_shard=2", "--strategy=fsdp"]),
     "gpt-lp": ("train_gpt", 2, [*GPT, "--n-layer=4", "--lp-cfactor=2", "--mesh=lp=2"]),
     "gpt-moe": ("train_gpt", 2, [*GPT, *MOE, "--mesh=dp_shard=2,ep=2", "--strategy=fsdp"]),
     "gpt-half": ("train_gpt", 2, [*GPT, "--strategy=zero1", "--dtype=float16"]),
@@ -34,6 +39,8 @@ CASES = {
     "cnn-fsdp": ("train_cnn", 3, [*CNN, "--strategy=fsdp"]),
     "vit": ("train_vit", 1, VIT),
     "vit-zero1": ("train_vit", 2, [*VIT, "--strategy=zero1"]),
+    "video": ("train_video", 1, VIDEO),
+    "video-lp": ("train_video", 2, VIDEO),
     "odenet": ("train_odenet", 1, [*ODENET, "--nested", "--nested-levels=2", "--nested-epochs=2"]),
     "odenet-lp": ("train_odenet", 2, [*ODENET, "--mesh=lp=2"]),
 }

@@ -20,4 +20,4 @@ unshare $namespaces true 2>/dev/null || {
   exit 1
 }
 # shellcheck disable=SC2086
-exec unshare $namespaces python3 "$@"
+exec unshare $namespaces "${PLAIT_PYTHON:-python3}" "$@"
