@@ -57,8 +57,8 @@ class RanksTest(runs.VitTest):
                      ranks=4, name="sharded_parts")
 
     def test_parts_of_sequences_in_stages(self):
-        """Tests take whole sequences, of as many images as a step."""
-        self.compare("--mesh=pp=2,cp=2", "--global-batch-size=24", "--test-batch-size=24", ranks=4, name="parts_in_stages")
+        """Tests take whole sequences, of as many images as a micro-batch."""
+        self.compare("--mesh=pp=2,cp=2", "--global-batch-size=24", "--test-batch-size=6", ranks=4, name="parts_in_stages")
 
     def test_attention_kinds(self):
         self.compare("--attn=math", ranks=1, name="math")
