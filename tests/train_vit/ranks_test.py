@@ -58,7 +58,8 @@ class RanksTest(runs.VitTest):
 
     def test_parts_of_sequences_in_stages(self):
         """Tests take whole sequences, of as many images as a micro-batch."""
-        self.compare("--mesh=pp=2,cp=2", "--global-batch-size=24", "--test-batch-size=6", ranks=4, name="parts_in_stages")
+        self.compare("--mesh=pp=2,cp=2", "--gradient-accumulation-steps=2", "--global-batch-size=12", "--test-batch-size=12", ranks=4,
+                     name="parts_in_stages")
 
     def test_attention_kinds(self):
         self.compare("--attn=math", ranks=1, name="math")
