@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "base/interrupt.h"
 #include "base/terminal.h"
 #include "comm/group.h"
-#include "base/interrupt.h"
 #include "comm/launch/launcher.h"
 #include "comm/launch/supervision/agent_message.h"
 #include "comm/mpi/cores.h"
@@ -28,7 +28,7 @@ struct Session::State {
   Communicator world;
   SessionOptions options;
   bool uses_mpi;
-  std::unique_ptr<Watchdog> watchdog = nullptr;           // null in a group of one without stop_on_signals
+  std::unique_ptr<Watchdog> watchdog = nullptr;  // null in a group of one without stop_on_signals
   std::unique_ptr<base::InterruptHandler> interrupt = nullptr;  // if there is no watchdog
 };
 

@@ -4,8 +4,8 @@
 #include <csignal>
 #include <optional>
 
-#include "comm/byte_stream.h"
 #include "base/interrupt.h"
+#include "comm/byte_stream.h"
 #include "comm/watchdog/verdict.h"
 #include "comm/watchdog/watchdog.h"
 #include "comm/watchdog/watchdog_endpoint.h"

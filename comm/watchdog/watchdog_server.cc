@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "comm/byte_stream.h"
 #include "base/interrupt.h"
+#include "comm/byte_stream.h"
 #include "comm/watchdog/verdict.h"
 #include "comm/watchdog/watchdog.h"
 #include "comm/watchdog/watchdog_endpoint.h"

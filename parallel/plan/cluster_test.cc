@@ -56,7 +56,8 @@ TEST(Cluster, WritesWhatItReads) {
 TEST(Cluster, WritesAnyName) {
   auto cluster = ParseCluster(kText, "c.txt");
   ASSERT_TRUE(cluster.ok());
-  for (const char* name : {"the \"old\" one", "C:\\hosts", "one\ntwo", "it's", "\xc3\xa9t\xc3\xa9", "\\\xc3\xa9"}) {
+  for (const char* name :
+       {"the \"old\" one", "C:\\hosts", "one\ntwo", "it's", "\xc3\xa9t\xc3\xa9", "\\\xc3\xa9"}) {
     cluster->name = name;
     const auto again = ParseCluster(ClusterText(*cluster, ""), "c.txt");
     ASSERT_TRUE(again.ok()) << name << ": " << again.status();

@@ -319,8 +319,7 @@ class FollowTest(runs.ReportTest):
         self.report("run.h5", "--html=page.html", "--plots=none")
         self.assertEqual(data, self.curve_data(self.text("page.html"))[0])
         server.send_signal(signal.SIGINT)
-        self.assertEqual(server.wait(60), 130)
-        self.assertEqual(server.stderr.read().splitlines()[-1], "report: interrupted")
+        self.assertEqual((server.wait(60), server.stderr.read().splitlines()[-1]), (130, "report: interrupted"))
 
     def test_only_this_machine_and_only_reading(self):
         self.write("run", "run.h5")

@@ -86,8 +86,8 @@ TEST(CheckTest, NamesTheFlag) {
 }
 
 TEST(CheckTest, SequenceParallelismNeedsAMultiple) {
-  const auto error = [](std::int64_t sequence, const std::string& mesh,
-                        const std::string& attention = "ring", std::int64_t sample_tokens = 0) {
+  const auto error = [](std::int64_t sequence, const std::string& mesh, const std::string& attention = "ring",
+                        std::int64_t sample_tokens = 0) {
     GptSettings config;
     config.sequence_parallel = true;
     config.sample_tokens = sample_tokens;
@@ -108,7 +108,8 @@ TEST(CheckTest, SequenceParallelismNeedsAMultiple) {
   // Sampling has whole sequences.
   EXPECT_EQ(error(16, "cp=2,tp=2", "ring", 1), "");
   EXPECT_EQ(error(17, "cp=2,tp=2", "ring", 1),
-            "--block-size=17: 17 tokens in samples (--sample-tokens=0: none), which cp does not split, for the 2 ranks "
+            "--block-size=17: 17 tokens in samples (--sample-tokens=0: none), which cp does not split, for "
+            "the 2 ranks "
             "of tp; --sequence-parallel needs a multiple");
 }
 

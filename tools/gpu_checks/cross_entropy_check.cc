@@ -36,10 +36,12 @@ double ErrorInBounds(const Precision& precision, std::int64_t classes, at::Devic
   targets[5] = targets[6] = -1;  // ignored
   const at::Tensor logits = values.to(device).requires_grad_(true);
   const models::LossSum loss = models::CrossEntropySum(logits, targets.to(device));
-  const at::Tensor actual = torch::autograd::grad({loss.sum * kFactor}, {logits})[0].to(at::kCPU, at::kDouble);
+  const at::Tensor actual =
+      torch::autograd::grad({loss.sum * kFactor}, {logits})[0].to(at::kCPU, at::kDouble);
 
   const at::Tensor exact = values.to(at::kDouble).requires_grad_(true);
-  const at::Tensor expected = at::cross_entropy_loss(exact, targets, {}, at::Reduction::Sum, /*ignore_index=*/-1);
+  const at::Tensor expected =
+      at::cross_entropy_loss(exact, targets, {}, at::Reduction::Sum, /*ignore_index=*/-1);
   const at::Tensor gradient = torch::autograd::grad({expected * kFactor}, {exact})[0];
   const at::Tensor log = at::log_softmax(exact.detach(), 1);
   const double largest = -log.masked_select(log.isfinite()).min().item<double>();
@@ -66,7 +68,8 @@ Result CheckCrossEntropy(const Context& context) {
       const double error = ErrorInBounds(precision, classes, context.device);
       if (std::isnan(error) || error > of_type) of_type = error;
     }
-    absl::StrAppend(&numbers, numbers.empty() ? "" : "; ", precision.name, ": ", Compared(of_type, 1).numbers);
+    absl::StrAppend(&numbers, numbers.empty() ? "" : "; ", precision.name, ": ",
+                    Compared(of_type, 1).numbers);
     if (std::isnan(of_type) || of_type > worst) worst = of_type;
   }
   return {Compared(worst, 1).outcome, numbers + " (units of the bound of rounding)"};

@@ -138,8 +138,8 @@ struct Settings {
   // INVALID_ARGUMENT if --sequence-parallel cannot split samples of `tokens` tokens over tp; `flag` is the flag that
   // determines `tokens`, for the message. `whole`: what passes through the model without being split along cp, tests or samples;
   // empty: nothing.
-  absl::Status CheckTokens(const std::vector<comm::MeshAxis>& axes, const std::string& flag, std::int64_t tokens,
-                           const std::string& whole) const;
+  absl::Status CheckTokens(const std::vector<comm::MeshAxis>& axes, const std::string& flag,
+                           std::int64_t tokens, const std::string& whole) const;
   // INVALID_ARGUMENT if there are more than kMostBlocks blocks, or the layer-parallel solver cannot coarsen `blocks` steps as the --lp-... flags say. `flag` is
   // the flag that determines `blocks`.
   absl::Status CheckLayers(const std::vector<comm::MeshAxis>& axes, const std::string& flag,

@@ -36,7 +36,7 @@ constexpr std::int64_t kIn = 3, kOut = 2, kEvaluations = 7;
 struct ToySettings final : Settings {
   int steps = 3;
   bool network = false;  // a convolutional network with dropout, else one linear layer that stays as it is
-  bool loses_parameters = false;  // their file, before --eval-only evaluates them
+  bool loses_parameters = false;   // their file, before --eval-only evaluates them
   bool lacks_meta_kernel = false;  // of an operator of the model, which has a dry run
   void Bind(SettingsTable& table) override {
     table.Group("Toy");
@@ -304,9 +304,8 @@ Ended Captured(const std::vector<std::string>& flags, ToySettings& settings, Rec
 TEST(Trainer, EvalOnlyOfParametersThatCannotBeReadIsAnError) {
   const std::string folder = testing::TempDir() + "/trainer_test_lost";
   Train(at::kCPU, {"--checkpoint-dir=" + folder});
-  const std::vector<std::string> flags = {"--eval-only",      "--resume=" + folder,
-                                          "--strategy=fsdp",  "--offload=" + testing::TempDir(),
-                                          "--offload-params"};
+  const std::vector<std::string> flags = {"--eval-only", "--resume=" + folder, "--strategy=fsdp",
+                                          "--offload=" + testing::TempDir(), "--offload-params"};
   for (const bool lost : {false, true}) {
     ToySettings settings;
     settings.loses_parameters = lost;

@@ -62,9 +62,10 @@ void VitSettings::Bind(training::SettingsTable& table) {
   table.Add("mlp_dim", &mlp_dim, "width of the hidden layer of a block's MLP", OnResume::kSame);
   table.Add("classes", &classes,
             "outputs of the head; default, except for fake data: the classes of the data");
-  table.Add("pool", &pool,
-            "what the head sees: mean (of the patches) or class (a token of its own, as export_model needs it)",
-            OnResume::kSame);
+  table.Add(
+      "pool", &pool,
+      "what the head sees: mean (of the patches) or class (a token of its own, as export_model needs it)",
+      OnResume::kSame);
   table.Add("qkv_bias", &qkv_bias, "biases of queries, keys and values", OnResume::kSame);
   table.Add("dropout", &dropout, "dropout probability", OnResume::kSame);
   table.Add("norm_eps", &norm_eps, "added to variances in layer norms", OnResume::kSame);

@@ -141,8 +141,8 @@ __global__ void Forward(const T* logits, std::int64_t classes, const std::int64_
 }
 
 template <bool kAligned, typename T>
-__global__ void Backward(const T* logits, std::int64_t classes, const std::int64_t* targets, const float* largest,
-                         const float* inverse_sum, const float* scale, T* of_logits) {
+__global__ void Backward(const T* logits, std::int64_t classes, const std::int64_t* targets,
+                         const float* largest, const float* inverse_sum, const float* scale, T* of_logits) {
   const T* row = logits + blockIdx.x * classes;
   T* to = of_logits + blockIdx.x * classes;
   const std::int64_t target = targets[blockIdx.x];
@@ -179,9 +179,12 @@ const char* Started() {
 template <typename Run>
 void WithType(ElementType type, const Run& run) {
   switch (type) {
-    case ElementType::kFloat32: return run(float{});
-    case ElementType::kBFloat16: return run(__nv_bfloat16{});
-    case ElementType::kFloat16: return run(__half{});
+    case ElementType::kFloat32:
+      return run(float{});
+    case ElementType::kBFloat16:
+      return run(__nv_bfloat16{});
+    case ElementType::kFloat16:
+      return run(__half{});
   }
 }
 
@@ -194,8 +197,9 @@ const char* CrossEntropyForward(const LogitRows& in, float* losses, float* large
   WithType(in.type, [&](auto element) {
     using T = decltype(element);
     const auto kernel = Aligned<T>(in, in.logits) ? Forward<true, T> : Forward<false, T>;
-    kernel<<<static_cast<unsigned>(in.rows), Threads<T>(in.classes), 0, static_cast<cudaStream_t>(in.stream)>>>(
-        static_cast<const T*>(in.logits), in.classes, in.targets, losses, largest, inverse_sum);
+    kernel<<<static_cast<unsigned>(in.rows), Threads<T>(in.classes), 0,
+             static_cast<cudaStream_t>(in.stream)>>>(static_cast<const T*>(in.logits), in.classes, in.targets,
+                                                     losses, largest, inverse_sum);
   });
   return Started();
 }
@@ -206,9 +210,9 @@ const char* CrossEntropyBackward(const LogitRows& in, const float* largest, cons
   WithType(in.type, [&](auto element) {
     using T = decltype(element);
     const auto kernel = Aligned<T>(in, of_logits) ? Backward<true, T> : Backward<false, T>;
-    kernel<<<static_cast<unsigned>(in.rows), Threads<T>(in.classes), 0, static_cast<cudaStream_t>(in.stream)>>>(
-        static_cast<const T*>(in.logits), in.classes, in.targets, largest, inverse_sum, scale,
-        static_cast<T*>(of_logits));
+    kernel<<<static_cast<unsigned>(in.rows), Threads<T>(in.classes), 0,
+             static_cast<cudaStream_t>(in.stream)>>>(static_cast<const T*>(in.logits), in.classes, in.targets,
+                                                     largest, inverse_sum, scale, static_cast<T*>(of_logits));
   });
   return Started();
 }
