@@ -1,5 +1,6 @@
 """A resumed run has the numbers of an uninterrupted one; with other features it is refused."""
 import os
+import re
 import shutil
 
 import runs
@@ -15,6 +16,16 @@ class ResumeTest(runs.VideoTest):
         another = "--resume: .*checkpoint of another run: "
         self.fails(another + "frame_size is 32 there and 33 here", "--resume=" + self.path("kept"), "--frame-size=33")
         self.fails(another + "synthetic_videos is 10 there and 11 here", "--resume=" + self.path("kept"), "--synthetic-videos=11")
+
+    def test_evaluation_alone(self):
+        tests = r"(\w+: +Test set epoch +\d+: Accuracy: \d+/\d+)"
+        run = self.train("--epochs=2", "--checkpoint-dir=" + self.path("kept"), "--history=" + self.path("whole.h5"))
+        trained = re.findall(tests, run.out)[-2:]
+        run = self.train("--resume=" + self.path("kept"), "--eval-only", "--history=" + self.path("none.h5"))
+        self.assertEqual(re.findall(tests, run.out), trained)
+        self.assertEqual(len(trained), 2)
+        self.assertEqual(run.losses(), [])
+        self.assertFalse(os.path.exists(self.path("none.h5")))
 
     def test_other_weights(self):
         from safetensors.torch import save_file
