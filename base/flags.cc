@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/flag_value.h"
 #include "base/nearest_word.h"
@@ -56,6 +57,7 @@ using FlagsByName = std::map<std::string, Flag>;
 
 constexpr int kColumns = 100, kLeastColumns = 60;
 constexpr int kHelpColumn = 30;
+constexpr std::size_t kLargestFlagFile = std::size_t{1} << 20;
 
 // All flags but those that Abseil's libraries define.
 FlagsByName ToolFlags(const ToolUsage& usage) {
@@ -213,8 +215,16 @@ class ArgumentReader {
       return refuse("--flagfile inside a flag file is not supported; give it on the command line");
     std::ifstream file(FromUser(path));
     if (!file) return refuse("cannot be read; expected a file with a flag per line");
+    // Pipes and devices have no size: reading ends where a file is too large.
+    std::string lines(kLargestFlagFile + 1, '\0');
+    file.read(lines.data(), std::ssize(lines));
+    if (file.bad()) return refuse("cannot be read");
+    lines.resize(file.gcount());
+    if (lines.size() > kLargestFlagFile) {
+      return refuse("has more than ", kLargestFlagFile, " bytes; expected a file with a flag per line");
+    }
     int number = 0;
-    for (std::string line; std::getline(file, line);) {
+    for (const absl::string_view line : absl::StrSplit(lines, '\n')) {
       ++number;
       const std::string text(absl::StripAsciiWhitespace(line));
       if (text.empty() || text[0] == '#') continue;
@@ -227,9 +237,10 @@ class ArgumentReader {
       ArgumentReader line_reader(words, flags_, nullptr);
       line_reader.in_file_ = true;
       if (status.ok()) status = line_reader.ReadAll().status();
-      if (!status.ok()) return refuse("line ", number, ": ", status.message());
+      // An error is one line, whatever a value's escapes stand for.
+      if (!status.ok())
+        return refuse("line ", number, ": ", absl::StrReplaceAll(status.message(), {{"\n", "\\n"}}));
     }
-    if (file.bad()) return refuse("cannot be read");
     return absl::OkStatus();
   }
 

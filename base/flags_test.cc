@@ -149,6 +149,7 @@ TEST_F(FlagsTest, AFlagFileThatIsWrongIsNamedWithItsLine) {
             "line 2: unknown flag --lp-level; did you mean --lp-levels? (--help lists all)");
   EXPECT_EQ(error("lr=1"), "line 1: 'lr=1': expected --flag=value");
   EXPECT_EQ(error("--lr 1"), "line 1: unknown flag --lr 1; did you mean --lr? (--help lists all)");
+  EXPECT_EQ(error("--lr=\"1\\n2\""), "line 1: --lr=1\\n2: expected a number");
   EXPECT_EQ(error("--data-dir=\"\\q\""), "line 1: '--data-dir=\"\\q\"': invalid C escape sequence");
   EXPECT_EQ(
       error("--flagfile=x"),
@@ -156,6 +157,19 @@ TEST_F(FlagsTest, AFlagFileThatIsWrongIsNamedWithItsLine) {
   EXPECT_EQ(Parse({"--flagfile=/none"}),
             "--flagfile=/none: cannot be read; expected a file with a flag per line");
   EXPECT_EQ(Parse({"--flagfile"}), "--flagfile needs a value, such as --flagfile=settings.flags");
+  EXPECT_EQ(Parse({"--flagfile=/"}), "--flagfile=/: cannot be read");
+}
+
+TEST_F(FlagsTest, AFlagFileHasAtMostAMebibyte) {
+  const std::string flag = "--lp-levels=6\n", most = flag + std::string((1 << 20) - flag.size(), '\n');
+  EXPECT_EQ(Parse({"--flagfile=" + WriteFile(most)}), "");
+  EXPECT_EQ(absl::GetFlag(FLAGS_lp_levels), 6);
+  const std::string larger = WriteFile(most + "\n");
+  for (const std::string& path : {larger, std::string("/dev/zero")}) {
+    EXPECT_EQ(Parse({"--flagfile=" + path}), "--flagfile=" + path +
+                                                 ": has more than 1048576 bytes; expected a file with a flag "
+                                                 "per line");
+  }
 }
 
 TEST_F(FlagsTest, LinesReadBackAsTheSameValue) {

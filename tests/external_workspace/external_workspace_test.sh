@@ -29,6 +29,26 @@ grep -Eq '^  draw {26} \|\|       1000 ' "$temporary/timers"
 run //:decay | tee "$temporary/decay"
 grep -q 'differs from the serial sweep by' "$temporary/decay"
 
+# Every label that the README offers, ":cell" behind "@plait//models/gru:serial" too: it exists, and is visible here.
+mkdir -p "$temporary/packages/labels"
+"${PLAIT_PYTHON:-python3}" - "$here/../../README.md" >"$temporary/packages/labels/BUILD" <<'PYTHON'
+import re
+import sys
+
+labels = []
+with open(sys.argv[1], encoding="utf-8") as file:
+    for group in re.findall("`@plait//[^`]*`(?:, `:[^`]*`)*", file.read()):
+        first, *others = re.findall("`([^`]*)`", group)
+        labels += [first] + [first.split(":")[0] + other for other in others]
+assert len(labels) > 20, labels
+print("cc_library(name = 'labels', deps = %r)" % sorted(set(labels)))
+PYTHON
+other build --package_path="%workspace%:$temporary/packages" --nobuild --color=no --noshow_progress //labels 2>"$temporary/log" || {
+  cat "$temporary/log"
+  echo "FAILED: labels of the README"
+  exit 1
+}
+
 # The tutorial's folder as a workspace: labels and visibility only. //tests/tutorial builds and runs it.
 cd "$here/../tutorial/workspace"
 other build --nobuild --color=no --noshow_progress //... 2>"$temporary/log" || {

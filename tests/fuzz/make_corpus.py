@@ -217,6 +217,12 @@ def inputs():
     yield "hosts/pbs", b"PBS_JOBID=1\nPBS_NODEFILE=a b\nOMPI_COMM_WORLD_SIZE=2\nOMPI_COMM_WORLD_RANK=1\n"
     for name, text in (("whole", "-12"), ("number", "1.5e-3"), ("list", "4,2"), ("truth", "true"), ("large", "1" * 30)):
         yield "flags/" + name, text.encode()
+    yield "flag_file/whole", b"# a run\n--truth\n--count=-12\n--number=1.5e-3\n--a-text=b c\n--list=4,2\n"
+    yield "flag_file/quoted", b'--a-text="a\\n\\xc3\\xbc\\" "\r\n\n  --no-truth  \n--old_text="\\010"'
+    yield "flag_file/unclosed_quotes", b'--a-text="\n--a-text="\\"\n--a-text=""'
+    yield "flag_file/another_flag", b"--truth\n--nuber=1\n"
+    yield "flag_file/file_in_a_file", b"--flagfile=/dev/zero\n"
+    yield "flag_file/line_break_in_a_number", b'--count="1\\n2"\n'
     yield "journal/two", journal(metric(0, b"loss", b"mean", b"", b"0"), metric(1, b"v", b"", b"i", b"2"),
                                  draw(0, (0, 1.5)), draw(1, (0, 2.5)))
     yield "journal/metric_of_a_huge_number", journal(metric(2**32 - 1, b"loss"), draw(0, (0, 1.0)))

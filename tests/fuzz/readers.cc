@@ -7,6 +7,7 @@ extern "C" int Take_cluster(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_config(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_document_index(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_document_line(const std::uint8_t* data, std::size_t size);
+extern "C" int Take_flag_file(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_flags(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_har_text(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_hdf5(const std::uint8_t* data, std::size_t size);
@@ -33,6 +34,7 @@ const std::vector<Reader>& Readers() {
       {"config", Take_config},
       {"document_index", Take_document_index},
       {"document_line", Take_document_line},
+      {"flag_file", Take_flag_file},
       {"flags", Take_flags},
       {"har_text", Take_har_text},
       {"hdf5", Take_hdf5, 20},

@@ -47,6 +47,8 @@ class HistoriesTest(program_runs.ProgramTest):
             self.finish(self.start([program, *FLAGS[name], "--nproc=1", "--no-plots", "--history=" + history,
                                     "--outputs=" + self.path(name)]))
             with self.subTest(name), h5py.File(history) as file:
+                if name != "test_dist":
+                    self.check_settings(program, name)
                 attributes = {key: value.decode() for key, value in file.attrs.items() if isinstance(value, bytes)}
                 self.assertEqual(attributes["program"], name)
                 for attribute in ATTRIBUTES:
@@ -73,6 +75,14 @@ class HistoriesTest(program_runs.ProgramTest):
         run = self.finish(self.start([REPORT, self.path("train_gpt.h5"), self.path("train_odenet.h5"), "--metrics=train_loss,val_loss,dt",
                                       "--plots=none"]))
         self.assertEqual(run.err, "")
+
+    def check_settings(self, program, name):
+        """The flags that were given are in a file beside the run, which the program takes."""
+        with open(self.path(name + "/settings.flags"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        self.assertEqual([flag for flag in FLAGS[name] if flag not in lines], [])
+        run = self.finish(self.start([program, f"--flagfile={name}/settings.flags", "--help"]))
+        self.assertEqual((run.out.split(":", 1)[0], run.err), (name, ""))
 
     def test_outputs_are_ignored_by_git(self):
         shutil.copy(GITIGNORE, self.path(".gitignore"))

@@ -4,6 +4,7 @@ import os
 import random
 import re
 import struct
+import subprocess
 
 import runs
 
@@ -33,6 +34,25 @@ class GenerateTest(runs.TrainTest):
         two = self.sample("--num-samples=2")
         self.assertEqual(two.count("---------------"), 2)
         self.assertTrue(two.startswith(first))
+
+    def test_streams(self):
+        """Each write comes as a packet of its own: what the program held back for later ones would come with them."""
+        reader, writer = os.pipe2(os.O_DIRECT)
+        self.addCleanup(os.close, reader)
+        command = [runs.GENERATE, "--checkpoint=kept", "--prompt=to be", "--max-new-tokens=1000000000"]
+        process = subprocess.Popen(command, stdout=writer, stdin=subprocess.DEVNULL, env=self.environment(), cwd=self.folder)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        os.close(writer)
+        text = os.read(reader, 4096).decode()
+        while text.count("\n") < 1 or len(text.split("\n", 1)[1]) < len("to be"):
+            packet = os.read(reader, 4096).decode()
+            self.assertTrue(packet, text)
+            text += packet
+        self.assertRegex(text, r"\Amodel: .*\nto be\Z")
+        for _ in range(40):
+            self.assertEqual(len(os.read(reader, 4096)), 1)
+        self.assertIsNone(process.poll())
 
     def test_several_prompts(self):
         prompts = ["to be", "t", "or not to be that is the question", "be or", "to"]

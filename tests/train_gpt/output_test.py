@@ -94,6 +94,35 @@ class OutputTest(runs.TrainTest):
         self.assertEqual({float.fromhex(value) for value in history["tokens"]}, {14 * 16})
         self.assertEqual({first[name] for name in ("loss", "dt", "dt_max", "sps", "lr", "gradient_norm", "comm_bytes_dp_shard")}, {"nan"})
 
+    def test_estimates_before_the_first_step_are_drawn(self):
+        self.train("--nproc=1", "--plots", "--max-iters=4")
+        with open(self.path("out/svgs/loss.svg"), encoding="utf-8") as file:
+            drawing = file.read()
+        curves = {}  # behind a curve's name are its sample in the legend and its points
+        for name in ("loss", "train_loss", "val_loss"):
+            path = re.search(rf"<text>{name}</text>.*?<path [^>]*d='M[^M]*M([^']*)'", drawing, re.S)[1]
+            curves[name] = [tuple(map(float, point)) for point in re.findall(r"([\d.]+),([\d.]+)", path)]
+        self.assertEqual([len(curve) for curve in curves.values()], [4, 2, 2])
+        draws = self.draws()
+        values = {name: [float.fromhex(value) for value in draws[name]] for name in curves}
+        left, right = curves["loss"][0][0], curves["loss"][-1][0]  # steps 1 and 4
+        (least, low), *_, (most, high) = sorted(zip(values["loss"][1:], (y for _, y in curves["loss"])))
+        for name in ("train_loss", "val_loss"):
+            for step, (x, y) in zip((0, 4), curves[name]):
+                self.assertAlmostEqual(x, left + (right - left) * (step - 1) / 3, delta=0.1)
+                self.assertAlmostEqual(y, low + (high - low) * (values[name][step] - least) / (most - least), delta=0.5)
+
+    def test_learning_rate_that_stays_and_then_decays(self):
+        highest, least = 1e-2, 1e-3
+        self.train("--nproc=1", "--lr-schedule=wsd", "--learning-rate=1e-2", "--min-lr=1e-3", "--warmup-iters=2",
+                   "--lr-decay-iters=10", "--lr-decay-fraction=0.4", "--max-iters=12", "--eval-interval=0")
+        expected = [highest / 3, highest * 2 / 3] + [highest] * 4
+        expected += [highest - (highest - least) * (step / 4) ** 0.5 for step in range(4)] + [least] * 2
+        rates = [float.fromhex(rate) for rate in self.history()["lr"]]
+        self.assertEqual(len(rates), len(expected))
+        for rate, value in zip(rates, expected):
+            self.assertAlmostEqual(rate / value, 1, delta=1e-12)
+
     def test_trace(self):
         """Of each step the passes, and each collective with the part of the model that it is of; curves."""
         micro_batches, blocks, steps = 2, 2, 40

@@ -71,6 +71,12 @@ class OutputTest(llama_runs.LlamaTest):
         self.assertIn("Total params: 33,599,744\n", run.out)
         self.assertIn("(wk): Linear(in_features=256, out_features=64, bias=False)\n", run.out)
         self.near_the_loss_of_initial_values(run.steps()[0]["loss"], 32000, 16)
+        # Its speed is told by default.
+        self.assertIn("measured peak of rank 0: ", run.out)
+        step, = run.steps()
+        self.assertEqual(list(step), ["iter", "loss", "dt", "dtf", "dtb", "tps", "mfu"])
+        self.assertGreater(step["tps"], 0)
+        self.assertTrue(0 < step["mfu"] < 100, step)
 
     def test_a_text(self):
         run = self.train("--nproc=2", *self.TEXT, "--peak-flops=1e12")

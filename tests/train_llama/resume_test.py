@@ -1,4 +1,7 @@
 """The same losses on any ranks, strategies and meshes; runs that were interrupted go on with the same bits."""
+import os
+import re
+
 import llama_runs
 import runs
 
@@ -60,6 +63,17 @@ class ResumeTest(llama_runs.LlamaTest):
                     self.assertNotIn("with other settings", run.out)
                     self.assertEqual([step["iter"] for step in run.steps()], [3, 4, 5, 6, 7])
                     self.assertEqual(self.numbers("rest" + case), {name: values[3:] for name, values in whole.items()})
+
+    def test_evaluation_alone(self):
+        estimates = r"estimates after step (\d+): (train_loss=\S+ val_loss=\S+), 2 x (\d+) batches"
+        run = self.train("--nproc=2", *self.TEXT, "--checkpoint-dir=kept", "--save-model=saved")
+        trained = re.findall(estimates, run.out)
+        self.assertEqual([step for step, *_ in trained], ["0", "4", "8"])
+        for begin, step in (("--resume=kept", "8"), ("--init-from=saved", "0")):
+            run = self.train("--nproc=2", *self.TEXT, begin, "--eval-only", outputs="none")
+            self.assertEqual(re.findall(estimates, run.out), [(step, *trained[-1][1:])])
+            self.assertEqual(run.steps(), [])
+        self.assertFalse(os.path.exists(self.path("none")))
 
     def test_other_settings_than_the_checkpoint(self):
         self.train("--nproc=2", "--checkpoint-dir=kept")

@@ -1,5 +1,6 @@
 """A resumed run has the numbers of an uninterrupted one; with other features it is refused."""
 import os
+import re
 import shutil
 
 import runs
@@ -15,6 +16,22 @@ class ResumeTest(runs.VideoTest):
         another = "--resume: .*checkpoint of another run: "
         self.fails(another + "frame_size is 32 there and 33 here", "--resume=" + self.path("kept"), "--frame-size=33")
         self.fails(another + "synthetic_videos is 10 there and 11 here", "--resume=" + self.path("kept"), "--synthetic-videos=11")
+
+    def test_evaluation_alone(self):
+        """Of the epoch with the most correct answers: few other parameters give as many."""
+        tests = r"(\w+: +Test set epoch +(\d+): Accuracy: (\d+)/\d+)"
+        flags = ["--synthetic-videos=24", "--synthetic-classes=4", "--lr=0.005", "--batch-size=8", "--hidden-size=32"]
+        run = self.train(*flags, "--epochs=25", "--checkpoint-dir=" + self.path("kept"), "--keep-last=0")
+        lines = re.findall(tests, run.out)
+        epoch, most = max(((epoch, int(right)) for _, epoch, right in lines), key=lambda pair: pair[1])
+        self.assertGreaterEqual(most, 5)  # of 9, in four classes
+        checkpoints = sorted(name for name in os.listdir(self.path("kept")) if name.startswith("step-"))
+        self.assertEqual(len(checkpoints), 25)
+        run = self.train(*flags, f"--resume={self.path('kept')}/{checkpoints[int(epoch) - 1]}", "--eval-only",
+                         "--history=" + self.path("none.h5"))
+        self.assertEqual(re.findall(tests, run.out), [line for line in lines if line[1] == epoch])
+        self.assertEqual(run.losses(), [])
+        self.assertFalse(os.path.exists(self.path("none.h5")))
 
     def test_other_weights(self):
         from safetensors.torch import save_file

@@ -1,4 +1,5 @@
 """A run that was interrupted and resumed is bitwise identical to an uninterrupted one."""
+import os
 import re
 import signal
 
@@ -54,6 +55,17 @@ class ResumeTest(runs.VitTest):
                 flags = self.flags("--resume=" + kept, outputs=name + "_resumed")
                 run = self.finish(self.start([flag for flag in flags if flag != "--epochs=1"] + [limit]))
                 self.assertEqual([int(step) for step, _ in run.losses()], list(steps))
+
+    def test_evaluation_alone(self):
+        kept, saved = self.path("kept"), self.path("saved")
+        run = self.train("--checkpoint-dir=" + kept, "--save-model=" + saved)
+        last, = run.logged(r"iter=\d+ test_loss=")
+        again = self.train("--resume=" + kept, "--eval-only", outputs="none")
+        self.assertEqual(again.logged(".*loss="), [last])
+        # A model has no steps.
+        again = self.train("--init-from=" + saved, "--eval-only", outputs="none")
+        self.assertEqual(again.logged(".*loss="), [last.split(" ", 1)[1]])
+        self.assertFalse(os.path.exists(self.path("none")))
 
     def test_sigterm(self):
         kept = self.path("kept")
