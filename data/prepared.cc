@@ -11,6 +11,7 @@
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/checked_array.h"
 #include "data/hdf5/file.h"
+#include "data/hdf5/image_file.h"
 
 namespace plait::data {
 namespace {
@@ -25,8 +26,7 @@ absl::Status WriteSplit(File& file, const std::string& group, const SequenceSpli
   return WriteChecked<std::int64_t>(file, group + "/subject", split.subject, {split.samples()});
 }
 
-absl::Status WriteAll(const std::string& path, const SequenceSet& set, const std::string& key) {
-  PLAIT_ASSIGN_OR_RETURN(File file, File::Create(path));
+absl::Status WriteAll(File& file, const SequenceSet& set, const std::string& key) {
   PLAIT_RETURN_IF_ERROR(SetFormat(file, kFormat, kVersion));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "key", key));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "source", set.source));
@@ -35,8 +35,7 @@ absl::Status WriteAll(const std::string& path, const SequenceSet& set, const std
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "created",
                                      absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone())));
   PLAIT_RETURN_IF_ERROR(WriteSplit(file, "/train", set.train));
-  PLAIT_RETURN_IF_ERROR(WriteSplit(file, "/test", set.test));
-  return file.Close();
+  return WriteSplit(file, "/test", set.test);
 }
 
 absl::Status Damaged(const File& file, const std::string& what) {
@@ -86,8 +85,9 @@ absl::Status WritePrepared(const std::string& path, const SequenceSet& set, cons
   constexpr std::int64_t kOverhead = 1 << 16;
   const std::int64_t bytes = (set.train.x.size() + set.test.x.size()) * sizeof(float) +
                              2 * (set.train.y.size() + set.test.y.size()) * sizeof(std::int64_t) + kOverhead;
-  return WriteAtomically(path, bytes,
-                         [&](const std::string& partial) { return WriteAll(partial, set, key); });
+  return WriteAtomically(path, bytes, [&](const std::string& partial) {
+    return WriteOnDisk(partial, [&](File& file) { return WriteAll(file, set, key); });
+  });
 }
 
 absl::StatusOr<SequenceSet> ReadPrepared(const std::string& path, const ReadPreparedOptions& options) {

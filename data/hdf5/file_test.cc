@@ -17,6 +17,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "data/hdf5/atomic_file.h"
+#include "data/hdf5/image_file.h"
 
 namespace plait::data {
 namespace {
@@ -320,6 +321,40 @@ TEST(WriteAtomically, FailingWritesOfHdf5KeepTheOldFile) {
   });
   EXPECT_EQ(status, 0);
   EXPECT_EQ(Text(path), before);
+}
+
+TEST(WriteOnDisk, MakesAFileOfHdf5) {
+  const std::string path = TestPath("on_disk.h5");
+  std::ofstream(path) << std::string(100000, 'x');
+  const std::vector<double> values(3000, 2.5);
+  const absl::Status written = WriteOnDisk(path, [&](File& file) {
+    return WriteArray<double>(file, "/values", values, {30, 100});
+  });
+  ASSERT_TRUE(written.ok()) << written;
+  EXPECT_LT(std::filesystem::file_size(path), 30000);
+  const absl::StatusOr<File> file = File::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const absl::StatusOr<std::vector<double>> read = ReadArray<double>(*file, "/values");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, values);
+}
+
+// HDF5 itself would crash when the process exits, which calls H5close().
+TEST(WriteOnDisk, FailedWritesAreErrors) {
+  const std::string path = TestPath("small.h5");
+  for (const rlim_t bytes : {0, 1000, 20000}) {
+    const int status = InChild([&] {
+      signal(SIGXFSZ, SIG_IGN);
+      const rlimit limit{bytes, bytes};
+      setrlimit(RLIMIT_FSIZE, &limit);
+      const std::vector<double> values(3000, 2.5);
+      const absl::Status written =
+          WriteOnDisk(path, [&](File& file) { return WriteArray<double>(file, "/values", values, {3000}); });
+      H5close();
+      return written.code() == absl::StatusCode::kResourceExhausted ? 0 : 1;
+    });
+    EXPECT_EQ(status, 0) << bytes;
+  }
 }
 
 TEST(WriteAtomically, RemovesWhatAKilledProcessLeft) {

@@ -19,4 +19,13 @@ absl::Status WriteImage(const FileImage& image, const std::string& path) {
   return status;
 }
 
+absl::Status WriteOnDisk(const std::string& path, const std::function<absl::Status(File&)>& fill) {
+  PLAIT_RETURN_IF_ERROR(FileDescriptor::Open(path, FileDescriptor::Mode::kCreate).status());
+  PLAIT_ASSIGN_OR_RETURN(FileImage image, FileImage::On(path));
+  PLAIT_ASSIGN_OR_RETURN(File file, File::Create(path, image));
+  PLAIT_RETURN_IF_ERROR(fill(file));
+  PLAIT_RETURN_IF_ERROR(file.Close());
+  return image.Finish();
+}
+
 }  // namespace plait::data

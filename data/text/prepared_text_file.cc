@@ -8,6 +8,7 @@
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/checked_array.h"
 #include "data/hdf5/file.h"
+#include "data/hdf5/image_file.h"
 #include "data/text/character_tokenizer.h"
 #include "data/text/prepared_text.h"
 
@@ -21,8 +22,7 @@ absl::Status WriteTokens(File& file, const std::string& name, const std::vector<
   return WriteChecked<std::uint16_t>(file, name, tokens, {std::ssize(tokens)});
 }
 
-absl::Status WriteAll(const std::string& path, const PreparedText& text, const std::string& key) {
-  PLAIT_ASSIGN_OR_RETURN(File file, File::Create(path));
+absl::Status WriteAll(File& file, const PreparedText& text, const std::string& key) {
   PLAIT_RETURN_IF_ERROR(SetFormat(file, kFormat, kVersion));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "key", key));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "source", text.source));
@@ -35,8 +35,7 @@ absl::Status WriteAll(const std::string& path, const PreparedText& text, const s
     PLAIT_RETURN_IF_ERROR(WriteArray<std::int32_t>(file, "/code_points", text.code_points, {count}));
   }
   PLAIT_RETURN_IF_ERROR(WriteTokens(file, "/train", text.train));
-  PLAIT_RETURN_IF_ERROR(WriteTokens(file, "/validation", text.validation));
-  return file.Close();
+  return WriteTokens(file, "/validation", text.validation);
 }
 
 absl::Status Damaged(const File& file, const std::string& what) {
@@ -77,8 +76,9 @@ absl::Status WritePreparedText(const std::string& path, const PreparedText& text
   constexpr std::int64_t kOverhead = 1 << 16;
   const std::int64_t bytes = (text.train.size() + text.validation.size()) * sizeof(text.train[0]) +
                              text.code_points.size() * sizeof(text.code_points[0]) + kOverhead;
-  return WriteAtomically(path, bytes,
-                         [&](const std::string& partial) { return WriteAll(partial, text, key); });
+  return WriteAtomically(path, bytes, [&](const std::string& partial) {
+    return WriteOnDisk(partial, [&](File& file) { return WriteAll(file, text, key); });
+  });
 }
 
 absl::StatusOr<PreparedText> ReadPreparedText(const std::string& path) {

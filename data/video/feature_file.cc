@@ -8,6 +8,7 @@
 #include "data/hdf5/checked_array.h"
 #include "data/hdf5/dimension.h"
 #include "data/hdf5/file.h"
+#include "data/hdf5/image_file.h"
 
 namespace plait::data {
 namespace {
@@ -17,8 +18,7 @@ constexpr std::int64_t kVersion = 1;
 constexpr char kFeatures[] = "/features";
 constexpr char kMadeFrom[] = "made_from";
 
-absl::Status WriteAll(const std::string& path, const FrameFeatures& features, const std::string& made_from) {
-  PLAIT_ASSIGN_OR_RETURN(File file, File::Create(path));
+absl::Status Fill(File& file, const FrameFeatures& features, const std::string& made_from) {
   PLAIT_RETURN_IF_ERROR(SetFormat(file, kFormat, kVersion));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", kMadeFrom, made_from));
   PLAIT_RETURN_IF_ERROR(MakeNumberedDimension(file, "frame", features.frames));
@@ -26,8 +26,7 @@ absl::Status WriteAll(const std::string& path, const FrameFeatures& features, co
   PLAIT_RETURN_IF_ERROR(
       WriteChecked<float>(file, kFeatures, features.values, {features.frames, features.features}));
   PLAIT_RETURN_IF_ERROR(AttachDimension(file, kFeatures, "/frame", 0));
-  PLAIT_RETURN_IF_ERROR(AttachDimension(file, kFeatures, "/feature", 1));
-  return file.Close();
+  return AttachDimension(file, kFeatures, "/feature", 1);
 }
 
 }  // namespace
@@ -37,7 +36,10 @@ absl::Status WriteFeatures(const std::string& path, const FrameFeatures& feature
   constexpr std::int64_t kOverhead = 1 << 15;
   PLAIT_RETURN_IF_ERROR(MakeFolders(FolderOf(path)));
   return WriteAtomically(path, static_cast<std::int64_t>(features.values.size() * sizeof(float)) + kOverhead,
-                         [&](const std::string& partial) { return WriteAll(partial, features, made_from); });
+                         [&](const std::string& partial) {
+                           return WriteOnDisk(partial,
+                                              [&](File& file) { return Fill(file, features, made_from); });
+                         });
 }
 
 absl::StatusOr<FrameFeatures> ReadFeatures(const std::string& path, const std::string& made_from) {

@@ -55,6 +55,15 @@ class SurroundingsTest(program_runs.ProgramTest):
             errors = self.run_limited(resource.RLIMIT_FSIZE, 20480, [program, "--nproc=2", *flags], code)
             self.assertEqual(errors, [f"{os.path.basename(program)}: {expected}"])
 
+    def test_data_that_cannot_be_written(self):
+        """A limit on files is met as a full disk is: prepared data is not kept, which is one line of error."""
+        self.variables = {"XDG_CACHE_HOME": self.path("cache")}
+        for program, flags in ((GPT, RUN), (GRU, ["--percent-data=0.02", "--epochs=1"])):
+            for size in (1000, 6000):
+                errors = self.run_limited(resource.RLIMIT_FSIZE, size, [program, *flags, "--nproc=1"], 1)
+                self.assertEqual(len(errors), 1, errors)
+                self.assertRegex(errors[0], rf"^{os.path.basename(program)}: .*/cache/.* not written: .*File too large")
+
     def test_little_address_space(self):
         """What LibTorch takes of it differs from build to build: a model that needs a few GiB more than it."""
         large = [*RUN, "--n-layer=24", "--n-embd=1024"]

@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import termios
 import time
@@ -17,6 +18,7 @@ class Screen:
     def __init__(self, columns):
         self.columns, self.row, self.column = columns, 0, 0
         self.rows, self.wrapped, self.rest = [[]], [], ""
+        self.drawn = []  # lines before each carriage return, also those that were drawn over
 
     def feed(self, text):
         text, at = self.rest + text, 0
@@ -41,6 +43,8 @@ class Screen:
 
     def put(self, character):
         if character == "\r":
+            if self.column > 0:
+                self.drawn.append("".join(self.rows[self.row]))
             self.column = 0
         elif character == "\n":
             self.down()
@@ -100,8 +104,12 @@ class Session:
         os.write(self.terminal, text.encode())
 
     def end(self, seconds=120):
-        """The exit code; 128 + signal."""
-        self.until(lambda: False, seconds)
+        """The exit code; 128 + signal. Killed after `seconds`."""
+        end = time.monotonic() + seconds
+        while self.read():
+            if time.monotonic() > end:
+                os.kill(self.process, signal.SIGKILL)
+                break
         self.screen.feed(self.bytes.decode("utf-8", "replace"))
         status = os.waitpid(self.process, 0)[1]
         os.close(self.terminal)

@@ -25,6 +25,13 @@ class BadInputTest(runs.VideoTest):
                 self.assertEqual(run.code, 2)
                 self.assertEqual(run.out, "")
 
+    def test_features_that_cannot_be_written(self):
+        command = [runs.PROGRAM, *runs.SMALL, *runs.SYNTHETIC, "--nproc=1", "--features-dir=" + self.path("features")]
+        for size in (1000, 20000):
+            run = self.finish(self.start(command, largest_file=size), 1)
+            self.assertRegex(run.err, r"^train_video: --features-dir: .*train-0000.h5 not written: .*File too large\n$")
+            self.assertEqual(self.features(), {})
+
     def test_videos(self):
         data = "--data=" + self.path("videos")
         self.fails("--data: .*videos: cannot be listed: No such file", data)

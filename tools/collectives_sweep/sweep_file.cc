@@ -14,6 +14,7 @@
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/file.h"
 #include "data/hdf5/handle.h"
+#include "data/hdf5/image_file.h"
 
 namespace plait::collectives_sweep {
 namespace {
@@ -23,7 +24,7 @@ using data::Handle;
 
 class SweepFile {
  public:
-  explicit SweepFile(File file) : file_(std::move(file)) {}
+  explicit SweepFile(File& file) : file_(file) {}
 
   File& file() { return file_; }
 
@@ -80,7 +81,7 @@ class SweepFile {
   }
 
  private:
-  File file_;
+  File& file_;
 };
 
 std::vector<double> Cube(const Sweep& sweep, const std::vector<Swept>& operations,
@@ -136,10 +137,9 @@ absl::Status AddPairs(SweepFile& out, const PairMatrix& pairs) {
                          absl::StrCat("bandwidth of ", pairs.message_bytes, " bytes one way"));
 }
 
-absl::Status Fill(const std::string& path, const Sweep& sweep, const PairMatrix& pairs,
-                  const SweepOptions& options, const std::map<std::string, std::string>& attributes) {
-  PLAIT_ASSIGN_OR_RETURN(File created, File::Create(path));
-  SweepFile out(std::move(created));
+absl::Status Fill(File& file, const Sweep& sweep, const PairMatrix& pairs, const SweepOptions& options,
+                  const std::map<std::string, std::string>& attributes) {
+  SweepFile out(file);
   std::map<std::string, std::string> all = attributes;
   all["Conventions"] = "CF-1.8";
   all["type"] = std::string(comm::Name(kType));
@@ -155,16 +155,17 @@ absl::Status Fill(const std::string& path, const Sweep& sweep, const PairMatrix&
   PLAIT_RETURN_IF_ERROR(out.AddNames("group", sweep.groups));
   PLAIT_RETURN_IF_ERROR(out.AddNumbers("size", sweep.sizes, "size asked for, in bytes"));
   PLAIT_RETURN_IF_ERROR(AddMeasurements(out, sweep, options.operations));
-  PLAIT_RETURN_IF_ERROR(AddPairs(out, pairs));
-  return out.file().Close();
+  return AddPairs(out, pairs);
 }
 
 }  // namespace
 
 absl::Status WriteSweep(const std::string& path, const Sweep& sweep, const PairMatrix& pairs,
                         const SweepOptions& options, const std::map<std::string, std::string>& attributes) {
-  return data::WriteAtomically(
-      path, 0, [&](const std::string& partial) { return Fill(partial, sweep, pairs, options, attributes); });
+  return data::WriteAtomically(path, 0, [&](const std::string& partial) {
+    return data::WriteOnDisk(partial,
+                             [&](File& file) { return Fill(file, sweep, pairs, options, attributes); });
+  });
 }
 
 }  // namespace plait::collectives_sweep
