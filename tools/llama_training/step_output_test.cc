@@ -38,7 +38,7 @@ TEST(LlamaOutput, RecordsItsMetricsInTheirOrder) {
   for (const bool of_text : {false, true}) {
     const text_training::StepOutput output = LlamaOutput(of_text);
     const std::vector<data::Scalar> scalars = output.scalars(Published());
-    ASSERT_EQ(scalars.size(), of_text ? 9u : 7u);
+    ASSERT_EQ(scalars.size(), of_text ? 10u : 8u);
     ASSERT_EQ(scalars.size(), output.metrics.size());
     for (std::size_t i = 0; i < scalars.size(); ++i) {
       EXPECT_EQ(scalars[i].name, output.metrics[i].metric.name);
