@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "base/interrupt.h"
 #include "base/terminal.h"
 #include "comm/group.h"
+#include "comm/interrupt.h"
 #include "comm/launch/launcher.h"
 #include "comm/launch/supervision/agent_message.h"
 #include "comm/mpi/cores.h"
@@ -28,8 +28,8 @@ struct Session::State {
   Communicator world;
   SessionOptions options;
   bool uses_mpi;
-  std::unique_ptr<Watchdog> watchdog = nullptr;  // null in a group of one without stop_on_signals
-  std::unique_ptr<base::InterruptHandler> interrupt = nullptr;  // if there is no watchdog
+  std::unique_ptr<Watchdog> watchdog = nullptr;           // null in a group of one without stop_on_signals
+  std::unique_ptr<InterruptHandler> interrupt = nullptr;  // if there is no watchdog
 };
 
 namespace {
@@ -85,7 +85,7 @@ absl::StatusOr<Session> Session::Start(int* argc, char*** argv, const SessionOpt
   auto state = std::make_unique<State>(
       State{Communicator(MakeWorldGroup(*std::move(backend), "world", std::move(journal))), options,
             launcher.starts_mpi()});
-  if (!watched) state->interrupt = std::make_unique<base::InterruptHandler>();
+  if (!watched) state->interrupt = std::make_unique<InterruptHandler>();
   if (watched) {
     watch.Enter("the connection of the watchdogs");
     auto watchdog = Watchdog::Start(state->world, {.start_timeout_seconds = options.start_timeout_seconds,

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "base/flags.h"
-#include "base/interrupt.h"
 #include "base/path.h"
+#include "comm/interrupt.h"
 #include "tools/model_export/export.h"
 #include "tools/training/settings_table.h"
 
@@ -25,7 +25,7 @@ int Main(int argc, char** argv) {
       table.Usage("export_model", "Writes the model of a checkpoint in Hugging Face's layout.",
                   {"export_model --checkpoint=run --out=hf",
                    "export_model --checkpoint=run/step-000000500 --out=hf"}));
-  const base::InterruptHandler interrupt;
+  const comm::InterruptHandler interrupt;
   if (checkpoint.empty() || out.empty()) {
     std::fprintf(stderr, "export_model: expected --checkpoint=DIR and --out=DIR\n");
     return kUsageError;

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <string>
 
-#include "base/interrupt.h"
 #include "base/status_macros.h"
+#include "comm/interrupt.h"
 #include "tools/text_generation/flags.h"
 #include "tools/text_generation/samples.h"
 #include "tools/text_generation/saved_text_model.h"
@@ -43,7 +43,7 @@ absl::Status Generate(const Request& request) {
 int Main(int argc, char** argv) {
   const absl::StatusOr<Request> request = ReadRequest(argc, argv);
   if (!request.ok()) return Fail(request.status(), kUsageError);
-  const base::InterruptHandler interrupt;
+  const comm::InterruptHandler interrupt;
   const absl::Status status = Generate(*request);
   return status.ok() ? 0 : Fail(status, 1);
 }

@@ -9,11 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/flags.h"
-#include "base/interrupt.h"
 #include "base/path.h"
 #include "base/progress.h"
 #include "base/quantity.h"
 #include "base/terminal.h"
+#include "comm/interrupt.h"
 #include "data/text/prepare_tokens.h"
 
 namespace plait {
@@ -74,7 +74,7 @@ int Main(int argc, char** argv) {
       {"threads", &options.threads, "threads that tokenize; 0: one per core"}};
   options.threads = 0;
   base::ParseFlagsOrExit(argc, argv, UsageOf(flags));
-  const base::InterruptHandler interrupt;
+  const comm::InterruptHandler interrupt;
   if (options.input.empty() || options.out.empty() || options.bpe_folder.empty()) {
     base::WriteError("prepare_text: expected --data=PATH, --bpe-folder=DIR and --out=DIR");
     return kUsageError;

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/flags.h"
-#include "base/interrupt.h"
 #include "base/path.h"
+#include "comm/interrupt.h"
 #include "data/plot/plot.h"
 #include "tools/report_parts/follow.h"
 #include "tools/report_parts/machine_text.h"
@@ -111,7 +111,7 @@ void Print(const std::vector<RunNumbers>& runs) {
 int Main(int argc, char** argv) {
   std::vector<std::string> files = base::ParseFlagsOrExit(argc, argv, Usage());
   if (const std::string wrong = CheckFlags(files); !wrong.empty()) return Fail(wrong, kUsageError);
-  const base::InterruptHandler interrupt;
+  const comm::InterruptHandler interrupt;
   for (std::string& file : files) file = base::FromUser(file);
   if (absl::GetFlag(FLAGS_follow)) {
     return Fail(std::string(Follow(files, Options(), absl::GetFlag(FLAGS_port)).message()), 1);

@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/interrupt.h"
+#include "comm/interrupt.h"
 #include "comm/watchdog/watchdog_endpoint.h"
 
 namespace plait::comm {
@@ -169,7 +169,7 @@ class Watchdog::State {
     }
     int none = 0;
     signals_.stop_signal.compare_exchange_strong(none, signal);
-    if (signal == SIGINT && world_.rank() == 0) base::WriteInterruptedAndStopping();
+    if (signal == SIGINT && world_.rank() == 0) WriteInterruptedAndStopping();
   }
 
   Communicator world_;

@@ -4,8 +4,8 @@
 #include <csignal>
 #include <optional>
 
-#include "base/interrupt.h"
 #include "comm/byte_stream.h"
+#include "comm/interrupt.h"
 #include "comm/watchdog/verdict.h"
 #include "comm/watchdog/watchdog.h"
 #include "comm/watchdog/watchdog_endpoint.h"
@@ -36,9 +36,9 @@ class WatchdogClient : public WatchdogEndpoint {
   void Step() override {
     now_ = FlightRecorder::Now();
     for (const Frame& frame : server_.link.Receive()) Hear(frame);
-    if (!server_.link.open() && !server_left_ && interrupt_deadline_) _exit(base::kInterruptedExitCode);
+    if (!server_.link.open() && !server_left_ && interrupt_deadline_) _exit(kInterruptedExitCode);
     if (!server_.link.open() && !server_left_) return OnServerLost(RankState::kDead);
-    if (interrupt_deadline_ && now_ > *interrupt_deadline_) _exit(base::kInterruptedExitCode);
+    if (interrupt_deadline_ && now_ > *interrupt_deadline_) _exit(kInterruptedExitCode);
     if (sigterm_deadline_ && now_ > *sigterm_deadline_) OnTerminated();
     Report();
     Suspect();
@@ -54,7 +54,7 @@ class WatchdogClient : public WatchdogEndpoint {
 
   // The server got the signal too and ends the job; a second SIGINT ends this process at once.
   void OnInterrupt() override {
-    if (interrupt_deadline_) _exit(base::kInterruptedExitCode);
+    if (interrupt_deadline_) _exit(kInterruptedExitCode);
     interrupt_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
     server_.link.Send(FrameKind::kTerminated);
   }

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/interrupt.h"
 #include "comm/byte_stream.h"
+#include "comm/interrupt.h"
 #include "comm/watchdog/verdict.h"
 #include "comm/watchdog/watchdog.h"
 #include "comm/watchdog/watchdog_endpoint.h"
@@ -72,8 +72,8 @@ class WatchdogServer : public WatchdogEndpoint {
   }
 
   void OnInterrupt() override {
-    if (peers_.size() == 1) base::WriteInterrupted();
-    EndJob(base::kInterruptedExitCode);
+    if (peers_.size() == 1) WriteInterrupted();
+    EndJob(kInterruptedExitCode);
   }
 
  private:

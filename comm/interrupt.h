@@ -1,10 +1,10 @@
 // ^C in a process without a watchdog: one line, exit code 130.
-#ifndef PLAIT_BASE_INTERRUPT_H_
-#define PLAIT_BASE_INTERRUPT_H_
+#ifndef PLAIT_COMM_INTERRUPT_H_
+#define PLAIT_COMM_INTERRUPT_H_
 
 #include <signal.h>
 
-namespace plait::base {
+namespace plait::comm {
 
 inline constexpr int kInterruptedExitCode = 128 + SIGINT;
 
@@ -28,6 +28,6 @@ class InterruptHandler {
   bool installed_;
 };
 
-}  // namespace plait::base
+}  // namespace plait::comm
 
-#endif  // PLAIT_BASE_INTERRUPT_H_
+#endif  // PLAIT_COMM_INTERRUPT_H_

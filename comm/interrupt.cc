@@ -1,4 +1,4 @@
-#include "base/interrupt.h"
+#include "comm/interrupt.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 #include "base/terminal.h"
 
-namespace plait::base {
+namespace plait::comm {
 namespace {
 
 // Made beforehand: a handler must not allocate.
@@ -26,17 +26,17 @@ std::string Line() { return std::string(program_invocation_short_name) + ": inte
 
 }  // namespace
 
-void WriteInterrupted() { WriteError(Line()); }
+void WriteInterrupted() { base::WriteError(Line()); }
 
 void WriteInterruptedAndStopping() {
-  WriteError(Line() + "; ends after this step, with its state saved (again: at once)");
+  base::WriteError(Line() + "; ends after this step, with its state saved (again: at once)");
 }
 
 InterruptHandler::InterruptHandler() {
   sigaction(SIGINT, nullptr, &before_);
   installed_ = (before_.sa_flags & SA_SIGINFO) == 0 && before_.sa_handler == SIG_DFL;
   if (!installed_) return;
-  LineOfHandler() = ErrorText(Line());
+  LineOfHandler() = base::ErrorText(Line());
   struct sigaction action {};
   action.sa_handler = OnInterrupt;
   sigaction(SIGINT, &action, nullptr);
@@ -46,4 +46,4 @@ InterruptHandler::~InterruptHandler() {
   if (installed_) sigaction(SIGINT, &before_, nullptr);
 }
 
-}  // namespace plait::base
+}  // namespace plait::comm
