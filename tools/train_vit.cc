@@ -1,6 +1,7 @@
 // Trains a vision transformer on images, sharded over ranks: tools/vit_training/README.md.
 #include <c10/core/ScalarType.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,26 @@ absl::StatusOr<data::ImageSets> OpenImages(const VitSettings& s, const Run& run)
   return image_training::AgreeOnImages(std::move(sets), s.max_samples, "--data", run.world);
 }
 
+// A model's accuracy on images whose classes it numbers in another way is no accuracy.
+absl::Status CheckClassNames(const vit::HuggingFaceVit& files, const std::vector<std::string>& found,
+                             const Run& run, bool only_evaluates) {
+  const std::vector<std::string>& known = files.class_names();
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    if (known[k].empty() || known[k] == found[k]) continue;
+    const auto place = std::find(known.begin(), known.end(), found[k]);
+    const std::string differs = absl::StrCat(
+        "--init-from: class ", k, " is ", found[k], " in the images and ", known[k], " in the model",
+        place == known.end() ? ""
+                             : absl::StrCat(", which has ", found[k], " as class ", place - known.begin()));
+    if (only_evaluates && place != known.end()) {
+      return absl::InvalidArgumentError(differs + "; expected images of all of its classes, in its order");
+    }
+    run.log.Warning(differs);
+    return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
 // The options of a model for these images.
 absl::StatusOr<vit::VitOptions> OptionsOf(const VitSettings& s, const Run& run, const data::ImageSets& images,
                                           const InitialModel& files) {
@@ -58,6 +79,9 @@ absl::StatusOr<vit::VitOptions> OptionsOf(const VitSettings& s, const Run& run, 
     return absl::InvalidArgumentError(
         absl::StrCat(files.has_value() ? "--init-from: a head of " : "--classes=", options.classes,
                      files.has_value() ? " classes" : "", ": the images have ", found));
+  }
+  if (files.has_value()) {
+    PLAIT_RETURN_IF_ERROR(CheckClassNames(*files, images.class_names, run, s.eval_only));
   }
   return options;
 }

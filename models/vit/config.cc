@@ -47,6 +47,17 @@ absl::StatusOr<VitOptions> OptionsFromConfig(absl::string_view text) {
   return options;
 }
 
+std::vector<std::string> ClassNamesFromConfig(absl::string_view text, std::int64_t classes) {
+  std::vector<std::string> names(static_cast<std::size_t>(classes));
+  const absl::StatusOr<Json> config = hugging_face::ParseConfig(text);
+  const Json labels = config.ok() ? config->value("id2label", Json()) : Json();
+  for (std::size_t k = 0; labels.is_object() && k < names.size(); ++k) {
+    const Json name = labels.value(absl::StrCat(k), Json());
+    if (name.is_string() && name != absl::StrCat("LABEL_", k)) names[k] = name;
+  }
+  return names;
+}
+
 std::string ConfigText(const VitOptions& options, const std::vector<std::string>& class_names) {
   nlohmann::ordered_json names, numbers;
   for (std::int64_t k = 0; k < options.classes; ++k) {

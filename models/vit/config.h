@@ -2,6 +2,7 @@
 #ifndef PLAIT_MODELS_VIT_CONFIG_H_
 #define PLAIT_MODELS_VIT_CONFIG_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace plait::vit {
 // `text`: the contents of config.json. InvalidArgument, without a path: not JSON, another "model_type", a size that is
 // not a positive integer, an option that Vit does not support (named). Dropout is not read; it is 0.
 absl::StatusOr<VitOptions> OptionsFromConfig(absl::string_view text);
+// The names of the `classes` classes in such a config.json that OptionsFromConfig() has accepted. Empty: without a name,
+// or LABEL_k.
+std::vector<std::string> ClassNamesFromConfig(absl::string_view text, std::int64_t classes);
 // The contents of config.json for a ViTForImageClassification. Class k without a name is LABEL_k.
 std::string ConfigText(const VitOptions& options, const std::vector<std::string>& class_names = {});
 

@@ -61,8 +61,11 @@ hugging_face::Layout HuggingFaceLayout() {
   };
 }
 
-HuggingFaceVit::HuggingFaceVit(const VitOptions& options, st::Model files)
-    : Weights(std::move(files), HuggingFaceLayout()), options_(options) {}
+HuggingFaceVit::HuggingFaceVit(const VitOptions& options, std::vector<std::string> class_names,
+                               st::Model files)
+    : Weights(std::move(files), HuggingFaceLayout()),
+      options_(options),
+      class_names_(std::move(class_names)) {}
 
 absl::StatusOr<HuggingFaceVit> HuggingFaceVit::Open(const std::string& folder) {
   PLAIT_ASSIGN_OR_RETURN(const std::string text, hugging_face::ReadConfig(folder));
@@ -71,7 +74,7 @@ absl::StatusOr<HuggingFaceVit> HuggingFaceVit::Open(const std::string& folder) {
   PLAIT_ASSIGN_OR_RETURN(st::Model files, st::Model::Open(folder));
   PLAIT_RETURN_IF_ERROR(hugging_face::CheckSizes(files, SizesOf(*options), folder));
   PLAIT_RETURN_IF_ERROR(base::Prefixed(CheckNames(files, *options), folder));
-  return HuggingFaceVit(*options, std::move(files));
+  return HuggingFaceVit(*options, ClassNamesFromConfig(text, options->classes), std::move(files));
 }
 
 absl::Status CheckLayout(const VitOptions& options) {

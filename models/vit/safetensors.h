@@ -43,11 +43,15 @@ class HuggingFaceVit final : public hugging_face::Weights {
   static absl::StatusOr<HuggingFaceVit> Open(const std::string& folder);
 
   const VitOptions& options() const { return options_; }
+  // One for each class; empty: without a name.
+  const std::vector<std::string>& class_names() const { return class_names_; }
 
  private:
-  HuggingFaceVit(const VitOptions& options, data::safetensors::Model files);
+  HuggingFaceVit(const VitOptions& options, std::vector<std::string> class_names,
+                 data::safetensors::Model files);
 
   VitOptions options_;
+  std::vector<std::string> class_names_;
 };
 
 // InvalidArgument if the layout cannot represent the model: Pool::kMean, or heads * head_dim != dim.

@@ -60,6 +60,18 @@ INSTANTIATE_TEST_SUITE_P(Kinds, RoundTrip,
                          ::testing::Values(Case{true, at::kFloat}, Case{false, at::kFloat},
                                            Case{true, at::kBFloat16}, Case{false, at::kDouble}));
 
+TEST(HuggingFaceVit, HasTheNamesOfItsClasses) {
+  const std::string folder = Folder("names");
+  const Vit vit = Drawn(true, at::kFloat);
+  ASSERT_TRUE(SaveHuggingFaceVit(vit, folder, {"cat", "a \"frog\""}).ok());
+  const auto files = HuggingFaceVit::Open(folder);
+  ASSERT_TRUE(files.ok()) << files.status();
+  std::vector<std::string> expected(static_cast<std::size_t>(vit.options().classes));
+  expected[0] = "cat";
+  expected[1] = "a \"frog\"";
+  EXPECT_EQ(files->class_names(), expected);
+}
+
 // One tensor replaced, or taken out where it has no data.
 absl::Status AfterChange(const std::string& name, const at::Tensor& replacement) {
   const std::string folder = Folder("changed");

@@ -89,8 +89,9 @@ class OutputTest(llama_runs.LlamaTest):
             self.assertEqual(list(step), ["iter", "loss", "dt", "dtf", "dtb", "tps", "mfu"] + estimated)
         self.assertLessEqual({"train_loss", "val_loss"}, set(self.history()))
         # A model may have more tokens than the text.
-        run = self.train("--nproc=1", *self.TEXT, "--vocab-size=100", outputs="more")
+        run = self.train("--nproc=1", *self.TEXT, "--vocab-size=100", "--sample-tokens=60", "--sample-prompt=t", outputs="more")
         self.assertIn(f"Total params: {llama_runs.parameters(100):,}\n", run.out)
+        self.assertRegex(run.out, r"\['response'\]:\n\nt[a-z ]")
         run = self.train("--prepare-only", *self.TEXT, outputs="none")
         self.assertEqual(run.steps(), [])
 

@@ -90,6 +90,21 @@ class BadInputTest(runs.VitTest):
         self.model("--data=fake", "--classes=5", "--max-iters=1", "--epochs=0", "--no-evaluate")
         self.fails("--init-from: a head of 5 classes: the images have 10", "--init-from=" + self.path("model"), code=1, outputs="b")
 
+    def test_images_of_other_classes_than_the_models(self):
+        """Class 0 of these images is class 1 of the model: what it would evaluate is no accuracy."""
+        from PIL import Image
+        for data, names in (("three", ("bird", "cat", "frog")), ("two", ("cat", "frog"))):
+            for part in ("train", "val"):
+                for name in names:
+                    os.makedirs(self.path(f"{data}/{part}/{name}"))
+                    for i in range(3):
+                        Image.new("RGB", (40, 40), (80 * i, 0, 0)).save(self.path(f"{data}/{part}/{name}/{i}.png"))
+        self.model("--data=" + self.path("three"), "--max-iters=1", "--epochs=0", "--no-evaluate")
+        evaluate = ["--init-from=" + self.path("model"), "--eval-only"]
+        self.train(*evaluate, "--data=" + self.path("three"), outputs="a")
+        self.fails("--init-from: class 0 is cat in the images and bird in the model, which has cat as class 1; expected images "
+                   "of all of its classes, in its order", *evaluate, "--data=" + self.path("two"), code=1, outputs="b")
+
     def test_other_settings_than_the_checkpoint(self):
         kept = "--checkpoint-dir=" + self.path("kept")
         self.train(kept, "--augment=pad-crop", "--max-samples=32")

@@ -226,7 +226,9 @@ absl::StatusOr<std::string> TextTask::Sample() {
   }
   model_->SetTraining(true);
   PLAIT_RETURN_IF_ERROR(run_.world.Agree(tokens.status()));
-  const std::vector<std::int32_t> ids(tokens->begin(), tokens->end());
+  std::vector<std::int32_t> ids(tokens->begin(), tokens->end());
+  // --vocab-size may be above the vocabulary's: such tokens have no text.
+  std::erase_if(ids, [&](std::int32_t id) { return id >= corpus_.tokenizer->vocabulary_size(); });
   return prompt_ + corpus_.tokenizer->Decode(ids).value_or("");
 }
 
