@@ -54,7 +54,9 @@ std::string Printable(absl::string_view text, absl::string_view invalid, absl::s
   std::string printable;
   while (!text.empty()) {
     const CodePoint point = FirstCodePoint(text);
-    const bool is_control = point.value >= 0 && point.value < 0x80 && absl::ascii_iscntrl(text[0]);
+    // C0, DEL and C1, of which U+009B starts escape sequences as ESC [ does.
+    const bool is_control =
+        (point.value >= 0 && point.value < 0x20) || (point.value >= 0x7F && point.value < 0xA0);
     absl::StrAppend(&printable, point.value < 0 ? invalid
                                 : is_control    ? control
                                                 : text.substr(0, point.bytes));

@@ -41,6 +41,11 @@ TEST(Utf8, WhatIsNotValidIsOneByte) {
 
 TEST(Printable, ReplacesInvalidBytesAndControlCharacters) {
   EXPECT_EQ(Printable("a\tb\x1b\x7f µ"), "a b   µ");
+  EXPECT_EQ(Printable("\xC2\x80"
+                      "a\xC2\x9B"
+                      "31m\xC2\xA0\xC2\x9F"),
+            " a 31m\xC2\xA0 ")
+      << "C1 and a space that does not break";
   EXPECT_EQ(Printable("\xff\xC0\xBC<", "!"), "!!!<");
   EXPECT_EQ(Printable(absl::string_view("a\0b", 3), "?", ""), "ab");
   EXPECT_EQ(AsciiOnly("1 µs ü\x1b[2J\n"), "1 us ??[2J\n");

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/path.h"
 #include "base/status_macros.h"
 #include "comm/launch/launcher.h"
 
@@ -39,6 +40,12 @@ absl::Status CheckFileSize(int ranks) {
   return absl::ResourceExhaustedError(absl::StrCat("this process may write files of ", limit.rlim_cur,
                                                    " bytes; to start ", ranks, " ranks needs ", kNeeded >> 20,
                                                    " MiB: raise the limit (ulimit -f)"));
+}
+
+// For a user that the system does not know, mpirun takes HOME, or crashes.
+absl::Status CheckHome() {
+  if (!base::FromUser("~").empty()) return absl::OkStatus();
+  return absl::NotFoundError("no home folder, which mpirun needs: set HOME");
 }
 
 // mpirun also in a Slurm job, because srun may not support the MPI; srun only if there is nothing else.
@@ -75,6 +82,7 @@ absl::Status CheckRanksOfHost(int ranks) {
         absl::StrCat("--nproc=", ranks, ": this machine has ", cores, " cores; expected at most ",
                      kMostRanksPerCore, " ranks for each, or ranks that mpirun starts on several machines"));
   }
+  PLAIT_RETURN_IF_ERROR(CheckHome());
   PLAIT_RETURN_IF_ERROR(CheckFileSize(ranks));
   return CheckOpenFiles(ranks);
 }

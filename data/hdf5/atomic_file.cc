@@ -59,6 +59,20 @@ absl::Status Flush(const std::string& path) {
   return file.Sync();
 }
 
+// The regular file that a rename to the result replaces: where a symbolic link points to, else `path`.
+absl::StatusOr<std::string> FileToReplace(const std::string& path) {
+  std::error_code error;
+  const fs::file_status found = fs::status(path, error);
+  if (fs::exists(found) && !fs::is_regular_file(found) && !fs::is_directory(found)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " not written: it is no regular file, which a rename could replace"));
+  }
+  if (!fs::is_symlink(path, error) || !fs::exists(found)) return path;
+  const fs::path file = fs::canonical(path, error);
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat(path, " not written"));
+  return file.string();
+}
+
 }  // namespace
 
 std::string FolderOf(const std::string& path) {
@@ -95,15 +109,16 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, std::int64_t 
 
 absl::Status WriteAtomically(const std::string& path, std::int64_t expected_bytes,
                              const std::function<absl::Status(const std::string&)>& write) {
-  const std::string folder = FolderOf(path);
+  PLAIT_ASSIGN_OR_RETURN(const std::string file, FileToReplace(path));
+  const std::string folder = FolderOf(file);
   PLAIT_RETURN_IF_ERROR(
       base::Prefixed(CheckFolder(folder, expected_bytes), absl::StrCat(path, " not written")));
-  const std::string prefix = PartialPrefix(path);
+  const std::string prefix = PartialPrefix(file);
   RemoveLeftovers(folder, prefix);
   const std::string partial = absl::StrCat(folder, "/", prefix, getpid());
   absl::Status status = write(partial);
   if (status.ok()) status = Flush(partial);
-  if (status.ok() && rename(partial.c_str(), path.c_str()) != 0) {
+  if (status.ok() && rename(partial.c_str(), file.c_str()) != 0) {
     status = absl::ErrnoToStatus(errno, "cannot be renamed");
   }
   if (!status.ok()) {

@@ -23,8 +23,9 @@
 namespace plait::data {
 
 // ResourceExhausted, before anything is written, if the disk has less than `expected_bytes` (0: unknown) free;
-// PermissionDenied if the directory is not writable, NotFound if it does not exist; else the error of `write`,
-// prefixed with the path. Local; one writer per target at a time.
+// PermissionDenied if the directory is not writable, NotFound if it does not exist; InvalidArgument if the target is a
+// device or a pipe; else the error of `write`, prefixed with the path. Of a symbolic link the file it points to is the
+// target. Local; one writer per target at a time.
 absl::Status WriteAtomically(const std::string& path, std::int64_t expected_bytes,
                              const std::function<absl::Status(const std::string& partial)>& write);
 

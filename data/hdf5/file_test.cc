@@ -267,6 +267,25 @@ TEST(WriteAtomically, ReplacesWholeAndKeepsTheOldOnFailure) {
       << "something left beside it";
 }
 
+TEST(WriteAtomically, WritesTheFileOfALinkAndNoDevice) {
+  const std::string folder = TestPath("links"), real = folder + "/real/file", link = folder + "/link";
+  ASSERT_TRUE(MakeFolders(folder + "/real").ok());
+  fs::create_symlink("real/file", link);
+  ASSERT_TRUE(WriteWholeFile(real, "old").ok());
+  ASSERT_TRUE(WriteWholeFile(link, "new").ok());
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(Text(real), "new");
+  const std::string pipe = folder + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  fs::create_symlink("pipe", folder + "/to_pipe");
+  for (const std::string& path : {pipe, folder + "/to_pipe"}) {
+    EXPECT_EQ(WriteWholeFile(path, "x"),
+              absl::InvalidArgumentError(
+                  path + " not written: it is no regular file, which a rename could replace"));
+  }
+  EXPECT_TRUE(fs::is_fifo(pipe));
+}
+
 TEST(WriteAtomically, MissingFolderIsNamed) {
   const absl::Status status =
       WriteAtomically(TestPath("absent_folder/f"), 0, [](const std::string&) { return absl::OkStatus(); });

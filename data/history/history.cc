@@ -25,8 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string JournalPath(const std::string& path) { return path + ".journal"; }
-
 // Applies `edit` to a copy, which then replaces the file. Through a FileImage, as HDF5 can crash after a failed write.
 absl::Status EditCopy(const std::string& path, const std::function<absl::Status(File&)>& edit) {
   std::error_code ignored;
@@ -54,7 +52,7 @@ absl::Status MakeRoom(const std::string& path, bool move_old_aside) {
     if (fs::exists(path)) PLAIT_RETURN_IF_ERROR(History::Recover(path));
     return MoveAside(path);
   }
-  if (!fs::exists(path) && !HasDraws(JournalPath(path))) return absl::OkStatus();
+  if (!fs::exists(path) && !HasDraws(JournalPathOf(path))) return absl::OkStatus();
   return absl::AlreadyExistsError(
       absl::StrCat(path, ": holds an earlier run: choose another name, resume that run, or remove the file"));
 }
@@ -107,7 +105,7 @@ History::~History() {
 absl::StatusOr<std::unique_ptr<History>> History::Create(const std::string& path,
                                                          const HistoryOptions& options) {
   PLAIT_RETURN_IF_ERROR(MakeRoom(path, options.move_old_aside));
-  PLAIT_ASSIGN_OR_RETURN(JournalWriter journal, JournalWriter::Open(JournalPath(path)));
+  PLAIT_ASSIGN_OR_RETURN(JournalWriter journal, JournalWriter::Open(JournalPathOf(path)));
   // An old journal must not be taken for the new file's.
   PLAIT_RETURN_IF_ERROR(journal.Restart({}));
   const absl::Status created = WriteAtomically(
@@ -123,13 +121,15 @@ absl::StatusOr<std::unique_ptr<History>> History::Resume(const std::string& path
                                                          const HistoryOptions& options) {
   PLAIT_RETURN_IF_ERROR(File::OpenForeign(path));
   PLAIT_RETURN_IF_ERROR(OpenHistoryFile(path));
-  PLAIT_ASSIGN_OR_RETURN(JournalWriter journal, JournalWriter::Open(JournalPath(path)));
+  PLAIT_ASSIGN_OR_RETURN(JournalWriter journal, JournalWriter::Open(JournalPathOf(path)));
   PLAIT_RETURN_IF_ERROR(EditCopy(path, [&](File& file) -> absl::Status {
     PLAIT_RETURN_IF_ERROR(MarkVersion(file));
     PLAIT_RETURN_IF_ERROR(AppendJournal(file, journal.path()));
     PLAIT_RETURN_IF_ERROR(SetDrawCount(file, draws));
-    for (const auto& [name, text] : options.attributes)
-      PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", name, text));
+    for (const auto& [name, text] : options.attributes) {
+      const bool again = name == "started" && TextAttribute(file, "/", name).ok();
+      PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", again ? "resumed" : name, text));
+    }
     PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "complete", std::int64_t{0}));
     PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "resumed_at_draws", ResumedAt(file, draws)));
     return SetAttribute(file, "/", "resumed_at_draw", draws);
@@ -140,9 +140,9 @@ absl::StatusOr<std::unique_ptr<History>> History::Resume(const std::string& path
 }
 
 absl::Status History::Recover(const std::string& path) {
-  if (!fs::exists(JournalPath(path))) return absl::OkStatus();
+  if (!fs::exists(JournalPathOf(path))) return absl::OkStatus();
   PLAIT_RETURN_IF_ERROR(OpenHistoryFile(path));
-  PLAIT_ASSIGN_OR_RETURN(const JournalWriter journal, JournalWriter::Open(JournalPath(path)));
+  PLAIT_ASSIGN_OR_RETURN(const JournalWriter journal, JournalWriter::Open(JournalPathOf(path)));
   if (HasDraws(journal.path())) {
     PLAIT_RETURN_IF_ERROR(
         EditCopy(path, [&](File& file) { return AppendJournal(file, journal.path()).status(); }));

@@ -60,7 +60,7 @@ class History {
 
   // Continues an existing history after its first `draws` draws (a number that the checkpoint stores); later
   // ones are removed. Missing draws (lost in a power failure) become NaN. Sets the attributes resumed_at_draw,
-  // resumed_at_draws.
+  // resumed_at_draws; of the attributes `started` becomes `resumed`, as the run's start stays.
   // NotFound; DataLoss if the file is damaged or not a history; FailedPrecondition if another process writes it.
   static absl::StatusOr<std::unique_ptr<History>> Resume(const std::string& path, std::int64_t draws,
                                                          const HistoryOptions& options);

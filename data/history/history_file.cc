@@ -271,6 +271,8 @@ absl::Status SetDrawCount(File& file, std::int64_t draws) {
 
 absl::StatusOr<std::int64_t> AppendJournal(File& file, const std::string& journal_path) {
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t held, DrawCount(file));
+  const absl::StatusOr<std::int64_t> complete = IntAttribute(file, "/", "complete");
+  if (complete.ok() && *complete == 1) return held;
   JournalReader journal(journal_path);
   Block block;
   std::int64_t next = held;

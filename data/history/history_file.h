@@ -43,8 +43,8 @@ absl::Status AddMetric(File& file, const Metric& metric);
 // Sets the number of draws: truncates, or adds draws without values.
 absl::Status SetDrawCount(File& file, std::int64_t draws);
 
-// Adds those draws of the journal that the file lacks, at most 4096 at a time, and their metrics. Returns the new
-// number of draws.
+// Adds those draws of the journal that the file lacks, at most 4096 at a time, and their metrics; none to a complete
+// file, beside which only another run's journal can have more. Returns the new number of draws.
 absl::StatusOr<std::int64_t> AppendJournal(File& file, const std::string& journal_path);
 
 }  // namespace plait::data

@@ -285,8 +285,9 @@ absl::Status HistoryTable::ReadMetric(const std::string& name) {
 
 // False where the journal begins after the file's last draw: the run has just brought the file up to date.
 bool HistoryTable::ReadJournal() {
-  if (!is_history_) return true;
-  JournalReader journal(path() + ".journal");
+  // Beside a complete file lies another run's, if any.
+  if (!is_history_ || complete_) return true;
+  JournalReader journal(JournalPathOf(path()));
   for (JournalDraw draw; journal.Next(draw);) {
     if (draw.draw < draws_) continue;
     if (draw.draw > draws_ && draws_ == file_draws_) return false;

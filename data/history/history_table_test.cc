@@ -130,6 +130,40 @@ TEST(HistoryTable, ReadsTheJournalOfAKilledRunAndChangesNothing) {
   EXPECT_EQ(*ReadWholeFile(path + ".journal"), journal);
 }
 
+// What a run left that was killed, beside a file that another program has written whole.
+TEST(HistoryTable, ACompleteFileHasNoJournal) {
+  const std::string path = NewPath("whole.h5"), other = NewPath("other.h5");
+  auto killed = Started(other);
+  ASSERT_TRUE(killed->Append({{"loss", 1}}).ok() && killed->Append({{"loss", 2}}).ok());
+  const std::string journal = *ReadWholeFile(other + ".journal");
+  auto whole = Started(path);
+  ASSERT_TRUE(whole->Append({{"loss", 3}}).ok() && whole->Close().ok());
+  EXPECT_EQ(Opened(path).draws(), 1);
+  ASSERT_TRUE(WriteWholeFile(path + ".journal", journal).ok());
+  EXPECT_EQ(Opened(path).draws(), 1);
+  ASSERT_TRUE(History::Recover(path).ok());
+  EXPECT_EQ(Opened(path).draws(), 1);
+}
+
+// The journal lies beside the file, wherever the link to it.
+TEST(HistoryTable, OfALink) {
+  const std::string path = NewPath("real.h5"), link = testing::TempDir() + "/links/link.h5";
+  fs::create_directories(fs::path(link).parent_path());
+  fs::remove(link);
+  fs::create_symlink(path, link);
+  auto history = Started(path);
+  ASSERT_TRUE(history->Append({{"loss", 1}}).ok());
+  EXPECT_EQ(Opened(link).draws(), 1);
+  ASSERT_TRUE(history->Close().ok());
+  auto resumed = History::Resume(link, 1, {});
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  ASSERT_TRUE((*resumed)->Append({{"loss", 2}}).ok());
+  EXPECT_EQ(Opened(path).draws(), 2);
+  ASSERT_TRUE((*resumed)->Close().ok());
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(Opened(path).draws(), 2);
+}
+
 // Records with valid checksums but invalid contents: the draws before them are read.
 TEST(HistoryTable, StopsAtWhatAJournalCannotSay) {
   const auto record = [](const std::string& payload) {
@@ -149,7 +183,8 @@ TEST(HistoryTable, StopsAtWhatAJournalCannotSay) {
   };
   const std::string path = NewPath("hostile.h5");
   auto history = Started(path);
-  ASSERT_TRUE(history->Append({{"loss", 1}}).ok() && history->Close().ok());
+  ASSERT_TRUE(history->Append({{"loss", 1}}).ok());
+  history.reset();  // not complete
   const std::string sound = "PLTJRNL2" + record(metric(0, "0")) + record(draw(1, 0));
   for (const std::string& last : {std::string("M"), std::string("D"), std::string("x"),
                                   metric(0xffffffff, "0"), metric(7, "0"), metric(1, "9000000000000000000"),

@@ -220,7 +220,8 @@ TEST(History, ResumeCutsWhatTheCheckpointDoesNotKnow) {
   auto history = Started(path);
   for (int i = 0; i < 6; ++i) ASSERT_TRUE(history->Append({{"loss", 1.0 * i}, {"dt", 1}}).ok());
   history.reset();
-  auto resumed = *History::Resume(path, 4, {.attributes = {{"seed", "13"}}, .commit_seconds = kNever});
+  auto resumed = *History::Resume(
+      path, 4, {.attributes = {{"seed", "13"}, {"started", "2026-02-02"}}, .commit_seconds = kNever});
   EXPECT_EQ(resumed->draws(), 4);
   ASSERT_TRUE(resumed->Append({{"loss", 40}, {"new", 5}}).ok());
   ASSERT_TRUE(resumed->Close().ok());
@@ -230,7 +231,10 @@ TEST(History, ResumeCutsWhatTheCheckpointDoesNotKnow) {
   EXPECT_EQ(*IntAttribute(*File::Open(path), "/", "resumed_at_draw"), 4);
   EXPECT_EQ(*TextAttribute(*File::Open(path), "/", "seed"), "13");
   EXPECT_EQ(*TextAttribute(*File::Open(path), "/", "resumed_at_draws"), "4");
-  auto longer = *History::Resume(path, 7, {});
+  EXPECT_EQ(*TextAttribute(*File::Open(path), "/", "started"), "2026-02-02") << "the file had none";
+  auto longer = *History::Resume(path, 7, {.attributes = {{"started", "2026-03-03"}}});
+  EXPECT_EQ(*TextAttribute(*File::Open(path), "/", "started"), "2026-02-02");
+  EXPECT_EQ(*TextAttribute(*File::Open(path), "/", "resumed"), "2026-03-03");
   ASSERT_TRUE(longer->Append({{"loss", 70}}).ok());
   ASSERT_TRUE(longer->Close().ok());
   EXPECT_THAT(Column(path, "loss"), ElementsAre(0, 1, 2, 3, 40, IsNan(), IsNan(), 70));

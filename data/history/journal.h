@@ -29,6 +29,9 @@
 
 namespace plait::data {
 
+// The journal's path of a history: beside the file, of which `path` may be a symbolic link.
+std::string JournalPathOf(const std::string& path);
+
 struct JournalDraw {
   std::int64_t draw = 0;
   std::vector<std::uint32_t> ids;  // indices into the metrics

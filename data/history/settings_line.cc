@@ -16,8 +16,13 @@ std::vector<std::string> Words(absl::string_view line) {
   char quote = '\0';
   for (std::size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
+    if (quote != '\0' && c == '\\' && i + 1 < line.size()) {
+      words.back() += c;
+      words.back() += line[++i];
+      continue;
+    }
     if (quote != '\0') {
-      if (c == quote && line[i - 1] != '\\') quote = '\0';
+      if (c == quote) quote = '\0';
     } else if (c == '\'' || c == '"') {
       quote = c;
     } else if (c == '(' || c == '[' || c == '{') {
@@ -38,11 +43,19 @@ std::vector<std::string> Words(absl::string_view line) {
   return words;
 }
 
+// Undoes Python's quotes and escapes of quotes, backslashes and ends of lines.
 std::string Unquoted(absl::string_view text) {
-  if (text.size() >= 2 && (text[0] == '\'' || text[0] == '"') && text.back() == text[0]) {
-    text = text.substr(1, text.size() - 2);
+  if (text.size() < 2 || (text[0] != '\'' && text[0] != '"') || text.back() != text[0])
+    return std::string(text);
+  text = text.substr(1, text.size() - 2);
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool escape =
+        text[i] == '\\' && i + 1 < text.size() && absl::StrContains("\\'\"n", text.substr(i + 1, 1));
+    if (escape) ++i;
+    plain += escape && text[i] == 'n' ? '\n' : text[i];
   }
-  return std::string(text);
+  return plain;
 }
 
 bool IsFlag(const std::string& word) { return absl::StartsWith(word, "-") && word.size() > 1; }

@@ -18,6 +18,12 @@ TEST(Settings, AsPythonsNamespaceShowsThem) {
                           Pair("empty", "")));
 }
 
+TEST(Settings, EscapesOfPythonStrings) {
+  EXPECT_THAT(ParseSettings(R"(Namespace(a='back\\', b='it\'s "x"', c='1\n2', d='\\n\d', e='\\\\\'', f=3))"),
+              ElementsAre(Pair("a", "back\\"), Pair("b", "it's \"x\""), Pair("c", "1\n2"),
+                          Pair("d", "\\n\\d"), Pair("e", "\\\\'"), Pair("f", "3")));
+}
+
 TEST(Settings, AsFlags) {
   EXPECT_THAT(ParseSettings("--layer-sizes=1024,512 --lr 1e-3 --compile --note='a b' --x -5 --last"),
               ElementsAre(Pair("layer_sizes", "1024,512"), Pair("lr", "1e-3"), Pair("compile", "true"),

@@ -54,8 +54,14 @@ def joined(model):
     model.pieces[301].piece = "<use<user>"
 
 
+def within_words(model):
+    for number, piece in enumerate(model.pieces):
+        if "▁" in piece.piece.lstrip("▁"):
+            piece.piece = "\ue000%d" % number
+
+
 VARIANTS = {"as it is": lambda model: None, "squeezed": squeezed, "without prefix": without_prefix,
-            "without bytes": without_bytes, "equal scores": equal_scores, "joined": joined}
+            "without bytes": without_bytes, "equal scores": equal_scores, "joined": joined, "within words": within_words}
 
 
 def texts():

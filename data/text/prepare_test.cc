@@ -200,8 +200,9 @@ TEST_F(PrepareTextTest, AHomeThatCannotBeWrittenNamesTheVariable) {
 TEST_F(PrepareTextTest, FoldersAreJoinedByName) {
   Written("b.txt", "second");
   Written("a.txt", "first ");
-  Written("c.md", "not this");
-  EXPECT_EQ(ReadText(folder_)->text, "first second");
+  Written("c.md", "third");
+  fs::create_symlink("c.md", In("c.txt"));
+  EXPECT_EQ(ReadText(folder_)->text, "first secondthird");
 }
 
 TEST_F(PrepareTextTest, CompressedTextIsRefused) {

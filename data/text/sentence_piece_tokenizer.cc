@@ -29,12 +29,20 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 28;
 constexpr absl::string_view kSpace = "\xE2\x96\x81";        // U+2581 stands for a space
 constexpr absl::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// A part of a text. User-defined pieces (`whole`) are never merged.
-struct Symbol {
-  absl::string_view text;
-  bool whole;
-  bool operator==(const Symbol&) const = default;
-};
+// U+2581 behind another character.
+bool GoesOverWords(absl::string_view piece) {
+  for (std::size_t at = piece.find(kSpace, 1); at != piece.npos; at = piece.find(kSpace, at + 1)) {
+    if (!absl::EndsWith(piece.substr(0, at), kSpace)) return true;
+  }
+  return false;
+}
+
+// The characters before the next space behind another one, or all.
+absl::string_view FirstWord(absl::string_view text) {
+  std::size_t at = 0;
+  while (absl::StartsWith(text.substr(at), kSpace)) at += kSpace.size();
+  return text.substr(0, text.find(kSpace, at));
+}
 
 // Quotes a piece for messages, truncated, as a hostile file may have long ones.
 std::string Quoted(absl::string_view piece) {
@@ -108,10 +116,16 @@ class SentencePieceReader {
     made_.bytes_of_.push_back(absl::StrReplaceAll(text, {{kSpace, " "}}));
     switch (piece.type()) {
       case file::SentencePiece::USER_DEFINED:
+        if (made_.removes_extra_spaces_ && absl::StrContains(text, absl::StrCat(kSpace, kSpace))) {
+          return absl::InvalidArgumentError(
+              absl::StrCat(name_, ": piece ", id, ", ", Quoted(text),
+                           ", has spaces that the model removes from texts (remove_extra_whitespaces)"));
+        }
         made_.user_defined_.push_back(text);
         [[fallthrough]];
       case file::SentencePiece::NORMAL:
         made_.pieces_[text] = {id, piece.score()};
+        made_.goes_over_words_ = made_.goes_over_words_ || GoesOverWords(text);
         return absl::OkStatus();
       case file::SentencePiece::UNKNOWN:
         if (made_.unknown_ >= 0) return Damaged("has a second unknown piece");
@@ -189,33 +203,41 @@ std::pair<std::size_t, bool> SentencePieceTokenizer::FirstSymbol(absl::string_vi
   return {base::FirstCodePoint(text).bytes, false};
 }
 
-absl::StatusOr<std::vector<std::int32_t>> SentencePieceTokenizer::Encode(absl::string_view text) const {
-  const std::string normalized = Normalized(text);
+std::vector<SentencePieceTokenizer::Symbol> SentencePieceTokenizer::Merged(absl::string_view text) const {
   std::vector<Symbol> symbols;
-  for (absl::string_view rest = normalized; !rest.empty(); rest.remove_prefix(symbols.back().text.size())) {
-    const auto [bytes, whole] = FirstSymbol(rest);
-    symbols.push_back({rest.substr(0, bytes), whole});
+  for (; !text.empty(); text.remove_prefix(symbols.back().text.size())) {
+    const auto [bytes, whole] = FirstSymbol(text);
+    symbols.push_back({text.substr(0, bytes), whole});
   }
   using Found = std::optional<PairMerge<Symbol>>;
-  symbols = MergePairs(std::move(symbols), [this](const Symbol& left, const Symbol& right) {
+  return MergePairs(std::move(symbols), [this](const Symbol& left, const Symbol& right) {
     if (left.whole || right.whole) return Found();
     const absl::string_view both(left.text.data(), left.text.size() + right.text.size());
     const auto piece = pieces_.find(both);
     return piece == pieces_.end() ? Found() : Found({-piece->second.score, {both, false}});
   });
+}
+
+absl::StatusOr<std::vector<std::int32_t>> SentencePieceTokenizer::Encode(absl::string_view text) const {
+  const std::string normalized = Normalized(text);
   std::vector<std::int32_t> ids;
   if (begin_) ids.push_back(*begin_);
   bool after_unknown = false;
-  for (const Symbol& symbol : symbols) {
-    const auto piece = pieces_.find(symbol.text);
-    const bool unknown = piece == pieces_.end();
-    if (!unknown) ids.push_back(piece->second.id);
-    if (unknown && has_bytes_) {
-      for (const char byte : symbol.text) ids.push_back(id_of_byte_[static_cast<std::uint8_t>(byte)]);
-    } else if (unknown && !after_unknown) {
-      ids.push_back(unknown_);
+  // Word by word where no piece joins words: a long text needs memory for the pairs of one only.
+  for (absl::string_view rest = normalized; !rest.empty();) {
+    const absl::string_view word = goes_over_words_ ? rest : FirstWord(rest);
+    rest.remove_prefix(word.size());
+    for (const Symbol& symbol : Merged(word)) {
+      const auto piece = pieces_.find(symbol.text);
+      const bool unknown = piece == pieces_.end();
+      if (!unknown) ids.push_back(piece->second.id);
+      if (unknown && has_bytes_) {
+        for (const char byte : symbol.text) ids.push_back(id_of_byte_[static_cast<std::uint8_t>(byte)]);
+      } else if (unknown && !after_unknown) {
+        ids.push_back(unknown_);
+      }
+      after_unknown = unknown;
     }
-    after_unknown = unknown;
   }
   return ids;
 }

@@ -29,8 +29,8 @@ inline constexpr char kSentencePieceName[] = "SentencePiece";
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   // Reads tokenizer.model in `folder`. NotFound; DataLoss if the file is damaged or not a SentencePiece model;
-  // InvalidArgument if the model is not supported: not BPE, with unused pieces, with normalization rules, or without
-  // U+2581 for spaces before words.
+  // InvalidArgument if the model is not supported: not BPE, with unused pieces, with normalization rules, without
+  // U+2581 for spaces before words, or with user-defined pieces that have spaces which it removes from texts.
   static absl::StatusOr<SentencePieceTokenizer> Load(const std::string& folder);
   // The same from the contents of the file; the name appears in messages.
   static absl::StatusOr<SentencePieceTokenizer> Parse(const std::string& bytes,
@@ -54,10 +54,18 @@ class SentencePieceTokenizer final : public Tokenizer {
     float score;  // the highest is merged first
   };
 
+  // A part of a text. User-defined pieces (`whole`) are never merged.
+  struct Symbol {
+    absl::string_view text;
+    bool whole;
+    bool operator==(const Symbol&) const = default;
+  };
+
   SentencePieceTokenizer() = default;
   std::string Normalized(absl::string_view text) const;
   // Length in bytes of the user-defined piece, else of the character, at the start of `text`; true for the former.
   std::pair<std::size_t, bool> FirstSymbol(absl::string_view text) const;
+  std::vector<Symbol> Merged(absl::string_view text) const;
 
   std::vector<std::string> bytes_of_;  // by id, with the space before a word; none of control tokens
   absl::flat_hash_map<std::string, Piece> pieces_;  // of text only
@@ -66,6 +74,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   bool has_bytes_ = false;
   bool adds_prefix_ = false;
   bool removes_extra_spaces_ = false;
+  bool goes_over_words_ = false;  // a piece has U+2581 behind another character
   std::int32_t unknown_ = -1;
   std::optional<std::int32_t> begin_, end_;
   std::uint32_t digest_ = 0;

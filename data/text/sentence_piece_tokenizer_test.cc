@@ -38,6 +38,14 @@ file::SentencePieceModel Variant(const std::string& name) {
         "a<user>");
     model.mutable_pieces(301)->set_piece("<use<user>");
   }
+  for (int id = 0; id < model.pieces_size() && name == "within words"; ++id) {
+    const std::string space = "\xE2\x96\x81", piece = model.pieces(id).piece();
+    std::size_t first = 0;
+    while (piece.compare(first, space.size(), space) == 0) first += space.size();
+    if (piece.find(space, first) != piece.npos) {
+      model.mutable_pieces(id)->set_piece("\xEE\x80\x80" + std::to_string(id));
+    }
+  }
   for (file::SentencePiece& piece : *model.mutable_pieces()) {
     if (name == "equal scores") piece.set_score(0);
     if (name == "without bytes" && piece.type() == file::SentencePiece::BYTE)
@@ -52,7 +60,7 @@ absl::Status StatusOf(const file::SentencePieceModel& model) {
 
 TEST(SentencePieceTokenizer, IdsAreTheLibrarys) {
   const auto cases = nlohmann::json::parse(*ReadWholeFile(std::string(kFolder) + "/sentence_piece_ids.json"));
-  ASSERT_EQ(cases.size(), 120u);
+  ASSERT_EQ(cases.size(), 140u);
   for (const nlohmann::json& expected : cases) {
     const auto tokenizer = SentencePieceTokenizer::Parse(Variant(expected["model"]).SerializeAsString());
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
@@ -162,6 +170,12 @@ TEST(SentencePieceTokenizer, OtherModelsAreRefused) {
   model = Model();
   model.mutable_pieces(300)->set_type(file::SentencePiece::UNUSED);
   EXPECT_EQ(StatusOf(model).code(), absl::StatusCode::kInvalidArgument);
+  model = Variant("squeezed");
+  model.mutable_pieces(300)->set_type(file::SentencePiece::USER_DEFINED);
+  model.mutable_pieces(300)->set_piece("\xE2\x96\x81\xE2\x96\x81x");
+  EXPECT_EQ(StatusOf(model), absl::InvalidArgumentError(
+                                 "FILE: piece 300, \"\xE2\x96\x81\xE2\x96\x81x\", has spaces that the model "
+                                 "removes from texts (remove_extra_whitespaces)"));
 }
 
 // Cuts and flipped bytes of the small model: an error, or a model that encodes and decodes.

@@ -14,13 +14,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Regular files in the folder, links left out, with this extension (empty: any), by name.
-std::vector<std::string> FilesOf(const std::string& folder, const std::string& extension) {
+enum class Links { kLeaveOut, kFollow };
+
+// Regular files in the folder with this extension (empty: any), by name.
+std::vector<std::string> FilesOf(const std::string& folder, const std::string& extension, Links links) {
   std::vector<std::string> files;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code ignored;
-    if (!fs::is_regular_file(entry->symlink_status(ignored))) continue;
+    if (!entry->is_regular_file(ignored) || (links == Links::kLeaveOut && entry->is_symlink(ignored)))
+      continue;
     if (extension.empty() || entry->path().extension() == extension) files.push_back(entry->path().string());
   }
   std::sort(files.begin(), files.end());
@@ -63,7 +66,7 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
 }
 
 absl::StatusOr<TextInput> DefaultText(const std::string& folder) {
-  const std::vector<std::string> files = FilesOf(folder, "");
+  const std::vector<std::string> files = FilesOf(folder, "", Links::kLeaveOut);
   PLAIT_ASSIGN_OR_RETURN(std::string text, Joined(files));
   if (text.empty()) {
     return absl::NotFoundError(
@@ -77,7 +80,8 @@ absl::StatusOr<TextInput> ReadText(const std::string& path) {
   if (path.empty()) return DefaultText();
   std::error_code ignored;
   const bool is_folder = fs::is_directory(path, ignored);
-  const std::vector<std::string> files = is_folder ? FilesOf(path, ".txt") : std::vector<std::string>{path};
+  const std::vector<std::string> files =
+      is_folder ? FilesOf(path, ".txt", Links::kFollow) : std::vector<std::string>{path};
   PLAIT_ASSIGN_OR_RETURN(std::string text, Joined(files));
   if (text.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -100,6 +100,9 @@ class SurroundingsTest(program_runs.ProgramTest):
                                      cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240)
                 self.assertEqual(run.returncode, 1, run.stderr)
                 self.assertEqual(run.stderr, f"{os.path.basename(program)}: no home folder: set HOME or XDG_CACHE_HOME\n")
+        run = subprocess.run(["unshare", "--user", "--map-user=54321", GPT, *RUN, "--nproc=2"], env=environment, cwd=self.folder,
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240)
+        self.assertEqual((run.returncode, run.stderr), (1, "train_gpt: no home folder, which mpirun needs: set HOME\n"))
 
 
 if __name__ == "__main__":
