@@ -3,7 +3,6 @@
 #include <ATen/ops/empty.h>
 
 #include <cstring>
-#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -46,14 +45,6 @@ absl::Status Read(const st::Model& files, const FileTensor& tensor) {
   PLAIT_RETURN_IF_ERROR(
       files.ReadInto(tensor.name, {view.info.dtype, tensor.shape}, values.mutable_data_ptr()));
   tensor.values.copy_(values.view(tensor.values.sizes()));
-  return absl::OkStatus();
-}
-
-absl::Status WriteText(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) return absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
   return absl::OkStatus();
 }
 
@@ -148,12 +139,22 @@ absl::Status Save(const std::string& folder, const std::vector<FileTensor>& tens
     views.push_back(
         {tensor.name, {DTypeOf(memory.back().scalar_type()), tensor.shape}, memory.back().const_data_ptr()});
   }
-  const std::string path = folder + "/config.json";
   st::ModelOptions files = {.max_shard_bytes = options.max_shard_bytes};
-  if (data::ReadWholeFile(path).value_or("") != config) files.descriptions = {"config.json"};
+  const auto differs = [&](const std::string& name, const std::string& contents) {
+    return data::ReadWholeFile(absl::StrCat(folder, "/", name)).value_or("") != contents;
+  };
+  bool other = differs("config.json", config);
+  for (const auto& [name, contents] : options.descriptions) other = other || differs(name, contents);
+  if (other) {
+    files.descriptions = {"config.json"};
+    for (const auto& [name, contents] : options.descriptions) files.descriptions.push_back(name);
+  }
   PLAIT_RETURN_IF_ERROR(st::WriteModel(folder, views, files));
-  return data::WriteAtomically(path, static_cast<std::int64_t>(config.size()),
-                               [&](const std::string& partial) { return WriteText(partial, config); });
+  for (const auto& [name, contents] : options.descriptions) {
+    if (contents.empty()) continue;
+    PLAIT_RETURN_IF_ERROR(data::WriteWholeFile(absl::StrCat(folder, "/", name), contents));
+  }
+  return data::WriteWholeFile(folder + "/config.json", config);
 }
 
 }  // namespace plait::hugging_face

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -83,10 +84,12 @@ absl::Status CheckTied(const data::safetensors::Model& files, const std::string&
 
 struct SaveOptions {
   std::int64_t max_shard_bytes = 5'000'000'000;  // of a file; a larger tensor has a file of its own
+  // Contents of other files that describe the model, by name; empty contents: there must be no such file.
+  std::map<std::string, std::string> descriptions = {};
 };
 
-// Writes the weights, then config.json, into an existing folder; another config.json is removed before weights are
-// replaced. Copies weights that are on a device or whose element
+// Writes the weights, the other descriptions, then config.json into an existing folder; if one of these differs, all are
+// removed before weights are replaced. Copies weights that are on a device or whose element
 // order differs. Errors as data::safetensors::WriteModel(); aborts for tensors on the meta device.
 absl::Status Save(const std::string& folder, const std::vector<FileTensor>& tensors,
                   const std::string& config, const SaveOptions& options);

@@ -134,7 +134,10 @@ at::Tensor Block::Attend(const at::Tensor& product, std::int64_t batch,
       attention::UsesShortAttention(product, sizes)) {
     return attention::ShortAttention(product, sizes);
   }
-  const std::int64_t seq = batch == 0 ? 1 : product.size(0) / batch;
+  // Of no sequences the product does not tell how long they are; parts of longer ones must agree on it.
+  const std::int64_t seq_of_none =
+      context.sequence.positions.defined() ? context.sequence.positions.size(0) : 1;
+  const std::int64_t seq = batch == 0 ? seq_of_none : product.size(0) / batch;
   const std::vector<at::Tensor> parts = product.view({batch, seq, 3, heads, width}).unbind(2);
   std::optional<dropout::ProbabilityDropout> drop;
   if (dropping()) drop = ProbabilityDropoutOf(context.random);

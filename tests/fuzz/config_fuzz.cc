@@ -7,6 +7,7 @@
 #include "models/llama/config.h"
 #include "models/model_sizes.h"
 #include "models/vit/config.h"
+#include "models/vit/preprocessor.h"
 #include "tests/fuzz/memory_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -23,6 +24,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto vit = plait::vit::OptionsFromConfig(text); vit.ok()) {
     PLAIT_CHECK(vit->depth > 0 && vit->image_size % vit->patch_size == 0);
     PLAIT_CHECK(!plait::models::CheckHeld(SizesOf(*vit), nothing).ok());
+  }
+  if (const auto preprocessor = plait::vit::PreprocessorFrom(text, 3); preprocessor.ok()) {
+    PLAIT_CHECK(preprocessor->mean.size() == 3 && preprocessor->deviation.size() == 3);
+    PLAIT_CHECK(preprocessor->centre_fraction > 0 && preprocessor->centre_fraction <= 1);
+    PLAIT_CHECK_OK(plait::vit::PreprocessorFrom(PreprocessorText(*preprocessor, 224), 3).status());
   }
   return 0;
 }

@@ -1,0 +1,102 @@
+#include "models/vit/preprocessor.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "models/hugging_face/config.h"
+#include "nlohmann/json.hpp"
+
+namespace plait::vit {
+namespace {
+
+using hugging_face::Json;
+
+// Of do_normalize, do_rescale, do_center_crop.
+absl::Status ReadSwitch(const Json& config, const char* key, bool& on) {
+  const Json value = config.value(key, Json(on));
+  if (!value.is_boolean()) return hugging_face::Refuse(key, value, "true or false");
+  on = value;
+  return absl::OkStatus();
+}
+
+absl::Status ReadNumbers(const Json& config, const char* key, std::int64_t channels, double least,
+                         std::vector<double>& numbers) {
+  const Json value = config.value(key, Json());
+  const auto refused = [&] {
+    return hugging_face::Refuse(
+        key, value,
+        absl::StrCat("a number for each of ", channels, " channels", least > 0 ? ", above 0" : ""));
+  };
+  if (!value.is_array() || static_cast<std::int64_t>(value.size()) != channels) return refused();
+  for (const Json& number : value) {
+    if (!number.is_number() || !(std::abs(number.get<double>()) <= 1e6)) return refused();
+    if (number.get<double>() < least) return refused();
+    numbers.push_back(number);
+  }
+  return absl::OkStatus();
+}
+
+// "size" and "crop_size": a number, or an object; 0: absent.
+absl::StatusOr<double> SideOf(const Json& config, const char* key, const char* name) {
+  const Json value = config.value(key, Json());
+  const Json side = value.is_object() ? value.value(name, Json()) : value;
+  if (side.is_null()) return 0.0;
+  if (!side.is_number() || !(side.get<double>() >= 1) || !(side.get<double>() <= 1e12)) {
+    return hugging_face::Refuse(key, value, "a number of pixels");
+  }
+  return side.get<double>();
+}
+
+// The whole shorter side unless the centre of what it is resized to is cut out.
+absl::StatusOr<double> CentreFraction(const Json& config) {
+  bool crops = false;
+  PLAIT_RETURN_IF_ERROR(ReadSwitch(config, "do_center_crop", crops));
+  if (!crops) return 1.0;
+  PLAIT_ASSIGN_OR_RETURN(const double edge, SideOf(config, "size", "shortest_edge"));
+  PLAIT_ASSIGN_OR_RETURN(const double crop, SideOf(config, "crop_size", "height"));
+  return edge > 0 && crop > 0 && crop < edge ? crop / edge : 1.0;
+}
+
+}  // namespace
+
+absl::StatusOr<Preprocessor> PreprocessorFrom(absl::string_view text, std::int64_t channels) {
+  PLAIT_ASSIGN_OR_RETURN(const Json config, hugging_face::ParseConfig(text));
+  bool rescales = true, normalizes = true;
+  double factor = 1.0 / 255;
+  PLAIT_RETURN_IF_ERROR(ReadSwitch(config, "do_rescale", rescales));
+  PLAIT_RETURN_IF_ERROR(ReadSwitch(config, "do_normalize", normalizes));
+  PLAIT_RETURN_IF_ERROR(hugging_face::ReadPositive(config, "rescale_factor", factor));
+  if (!rescales) return hugging_face::Refuse("do_rescale", false, "true");
+  if (std::abs(255 * factor - 1) > 1e-4) return hugging_face::Refuse("rescale_factor", factor, "1/255");
+  Preprocessor made;
+  PLAIT_ASSIGN_OR_RETURN(made.centre_fraction, CentreFraction(config));
+  if (!normalizes) {
+    made.mean.assign(channels, 0);
+    made.deviation.assign(channels, 1);
+    return made;
+  }
+  PLAIT_RETURN_IF_ERROR(ReadNumbers(config, "image_mean", channels, -1e6, made.mean));
+  PLAIT_RETURN_IF_ERROR(ReadNumbers(config, "image_std", channels, 1e-6, made.deviation));
+  return made;
+}
+
+std::string PreprocessorText(const Preprocessor& preprocessor, std::int64_t image_size) {
+  const std::int64_t edge = std::llround(static_cast<double>(image_size) / preprocessor.centre_fraction);
+  constexpr int kBilinear = 2;  // PIL's number
+  const nlohmann::ordered_json config = {{"image_processor_type", "CLIPImageProcessor"},
+                                         {"do_convert_rgb", preprocessor.mean.size() == 3},
+                                         {"do_resize", true},
+                                         {"size", {{"shortest_edge", edge}}},
+                                         {"resample", kBilinear},
+                                         {"do_center_crop", true},
+                                         {"crop_size", {{"height", image_size}, {"width", image_size}}},
+                                         {"do_rescale", true},
+                                         {"rescale_factor", 1.0 / 255},
+                                         {"do_normalize", true},
+                                         {"image_mean", preprocessor.mean},
+                                         {"image_std", preprocessor.deviation}};
+  return config.dump(2) + "\n";
+}
+
+}  // namespace plait::vit

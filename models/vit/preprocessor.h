@@ -1,0 +1,39 @@
+// How images become a vision transformer's input: preprocessor_config.json beside its weights.
+//
+//   PLAIT_ASSIGN_OR_RETURN(const Preprocessor preprocessor, PreprocessorFrom(contents_of_the_file, /*channels=*/3));
+//
+// Written as transformers' CLIPImageProcessor reads it: the shorter side is resized, the centre square cut out, pixels
+// divided by 255, channels scaled. Read also where the whole image is resized to a square (ViTImageProcessor), which is
+// the same for square images. Local.
+#ifndef PLAIT_MODELS_VIT_PREPROCESSOR_H_
+#define PLAIT_MODELS_VIT_PREPROCESSOR_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace plait::vit {
+
+inline constexpr char kPreprocessorFile[] = "preprocessor_config.json";
+
+struct Preprocessor {
+  // By channel: an input is (pixel / 255 - mean) / deviation.
+  std::vector<double> mean, deviation;
+  // Side of the centre square / shorter side of the image.
+  double centre_fraction = 1;
+
+  bool operator==(const Preprocessor&) const = default;
+};
+
+// InvalidArgument, without a path, for values that do not fit: not one mean and deviation for each channel, another
+// factor than 1/255.
+absl::StatusOr<Preprocessor> PreprocessorFrom(absl::string_view text, std::int64_t channels);
+// The contents of the file, for square inputs of `image_size` rows.
+std::string PreprocessorText(const Preprocessor& preprocessor, std::int64_t image_size);
+
+}  // namespace plait::vit
+
+#endif  // PLAIT_MODELS_VIT_PREPROCESSOR_H_
