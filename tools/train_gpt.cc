@@ -2,6 +2,7 @@
 #include <c10/core/ScalarType.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -63,11 +64,9 @@ void ReportModel(const GptSettings& settings, const text_training::TextTask& tas
                                              c10::elementSize(settings.compute_type()))}));
 }
 
-absl::Status Train(GptSettings& settings, Run& run) {
+absl::Status Train(GptSettings& settings, const std::optional<text_training::InitialModel>& files, Run& run) {
   const Clock::time_point start = Clock::now();
   PLAIT_RETURN_IF_ERROR(text_training::ProbeSaveModel(settings, run));
-  PLAIT_ASSIGN_OR_RETURN(const auto files, text_training::OpenInitialModel(settings, run, "gpt2"));
-  if (files.has_value()) settings.TakeSizes(std::get<gpt::GptOptions>(files->options));
   PLAIT_ASSIGN_OR_RETURN(const text_training::Corpus corpus, text_training::OpenText(settings, run));
   if (settings.prepare_only) return absl::OkStatus();
   PLAIT_ASSIGN_OR_RETURN(text_training::ModelOptions options,
@@ -102,6 +101,7 @@ absl::Status Train(GptSettings& settings, Run& run) {
 int main(int argc, char** argv) {
   using namespace plait;
   gpt_training::GptSettings settings;
+  std::optional<text_training::InitialModel> files;
   return training::RunProgram(
       argc, argv,
       {.name = "train_gpt",
@@ -114,6 +114,11 @@ int main(int argc, char** argv) {
                     "train_gpt --moe --moe-experts=8 --mesh=dp_replicate=2,ep=2",
                     "mpirun -n 2 train_gpt --preset=gpt2 --batch-size=1 --checkpoint-dir=run --keep-last=3"},
        .settings = settings,
-       .run = [&](training::Run& run) { return gpt_training::Train(settings, run); },
+       .run = [&](training::Run& run) { return gpt_training::Train(settings, files, run); },
+       .take_sizes = [&](training::Run& run) -> absl::Status {
+         PLAIT_ASSIGN_OR_RETURN(files, text_training::OpenInitialModel(settings, run, "gpt2"));
+         if (files.has_value()) settings.TakeSizes(std::get<gpt::GptOptions>(files->options));
+         return absl::OkStatus();
+       },
        .config_block = [&](const training::Run& run) { return gpt_training::ConfigBlock(settings, run); }});
 }

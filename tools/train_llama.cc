@@ -1,6 +1,7 @@
 // Trains a Llama on random tokens or on a text, sharded: tools/llama_training/README.md.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -66,11 +67,10 @@ void ReportModel(const LlamaSettings& settings, const models::ModuleModel& model
                             absl::AsciiStrToUpper(settings.strategy), "(\n  ", inside, "\n)"));
 }
 
-absl::Status Train(LlamaSettings& settings, Run& run) {
+absl::Status Train(LlamaSettings& settings, const std::optional<text_training::InitialModel>& files,
+                   Run& run) {
   run.log.Info("Device mesh created:\ndevice_mesh=" + training::DeviceMeshText(run.mesh));
   PLAIT_RETURN_IF_ERROR(text_training::ProbeSaveModel(settings, run));
-  PLAIT_ASSIGN_OR_RETURN(const auto files, text_training::OpenInitialModel(settings, run, "llama"));
-  if (files.has_value()) settings.TakeSizes(std::get<llama::LlamaOptions>(files->options));
   PLAIT_ASSIGN_OR_RETURN(const text_training::Corpus corpus, text_training::OpenText(settings, run));
   if (settings.prepare_only) return absl::OkStatus();
   PLAIT_ASSIGN_OR_RETURN(const text_training::ModelOptions options,
@@ -103,6 +103,7 @@ absl::Status Train(LlamaSettings& settings, Run& run) {
 int main(int argc, char** argv) {
   using namespace plait;
   llama_training::LlamaSettings settings;
+  std::optional<text_training::InitialModel> files;
   return training::RunProgram(
       argc, argv,
       {.name = "train_llama",
@@ -113,6 +114,11 @@ int main(int argc, char** argv) {
                     "train_llama --nproc=4 --mesh=dp_replicate=2,dp_shard=2 --data=input.txt --vocab-size=0",
                     "mpirun -n 2 train_llama --init-from=llama --save-model=tuned --data=input.txt"},
        .settings = settings,
-       .run = [&](training::Run& run) { return llama_training::Train(settings, run); },
+       .run = [&](training::Run& run) { return llama_training::Train(settings, files, run); },
+       .take_sizes = [&](training::Run& run) -> absl::Status {
+         PLAIT_ASSIGN_OR_RETURN(files, text_training::OpenInitialModel(settings, run, "llama"));
+         if (files.has_value()) settings.TakeSizes(std::get<llama::LlamaOptions>(files->options));
+         return absl::OkStatus();
+       },
        .config_block = [&](const training::Run& run) { return llama_training::ConfigBlock(settings, run); }});
 }

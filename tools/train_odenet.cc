@@ -41,6 +41,8 @@ absl::Status CompareWithSerial(const OdeNetSettings& settings, const Point& para
                                const Problem& problem) {
   OdeNetSettings serial = WithoutFiles(settings);
   serial.lp.levels = 1;
+  serial.lp.chooses = serial.lp.may_be_serial = false;
+  serial.lp.bias_limit = 0;
   training::Run serial_run = WithSettings(run, serial);
   PLAIT_ASSIGN_OR_RETURN(const std::vector<Point> story,
                          TrainLevels(serial, serial_run, problem, /*prints=*/false));

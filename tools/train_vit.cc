@@ -1,7 +1,6 @@
 // Trains a vision transformer on images, sharded over ranks: tools/vit_training/README.md.
 #include <c10/core/ScalarType.h>
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,31 +47,12 @@ absl::StatusOr<data::ImageSets> OpenImages(const VitSettings& s, const Run& run)
   return image_training::AgreeOnImages(std::move(sets), s.max_samples, "--data", run.world);
 }
 
-// A model's accuracy on images whose classes it numbers in another way is no accuracy.
-absl::Status CheckClassNames(const vit::HuggingFaceVit& files, const std::vector<std::string>& found,
-                             const Run& run, bool only_evaluates) {
-  const std::vector<std::string>& known = files.class_names();
-  for (std::size_t k = 0; k < found.size(); ++k) {
-    if (known[k].empty() || known[k] == found[k]) continue;
-    const auto place = std::find(known.begin(), known.end(), found[k]);
-    const std::string differs = absl::StrCat(
-        "--init-from: class ", k, " is ", found[k], " in the images and ", known[k], " in the model",
-        place == known.end() ? ""
-                             : absl::StrCat(", which has ", found[k], " as class ", place - known.begin()));
-    if (only_evaluates && place != known.end()) {
-      return absl::InvalidArgumentError(differs + "; expected images of all of its classes, in its order");
-    }
-    run.log.Warning(differs);
-    return absl::OkStatus();
-  }
-  return absl::OkStatus();
-}
-
 // The options of a model for these images.
 absl::StatusOr<vit::VitOptions> OptionsOf(const VitSettings& s, const Run& run, const data::ImageSets& images,
                                           const InitialModel& files) {
   const auto found = static_cast<std::int64_t>(images.class_names.size());
-  vit::VitOptions options = s.Options(run.table.Given("classes") ? s.classes : found);
+  const bool set = run.table.Given("classes") || run.checkpoint.has_value();
+  vit::VitOptions options = s.Options(set ? s.classes : found);
   options.channels = images.channels;
   if (files.has_value()) options.classes = files->options().classes;
   if (options.classes < found) {
@@ -100,9 +80,8 @@ void ReportModel(const VitSettings& s, const vit::VitOptions& o, std::int64_t im
                             " (the table has torchinfo's: linear layers once per image)"));
 }
 
-absl::Status Train(VitSettings& settings, Run& run) {
+absl::Status Train(VitSettings& settings, const InitialModel& files, Run& run) {
   const std::int64_t images_of_rank = settings.SamplesPerRank(run.data.size());
-  PLAIT_ASSIGN_OR_RETURN(const InitialModel files, OpenInitialModel(settings, run));
   if (settings.summary_only) {
     ReportModel(settings, files ? files->options() : settings.Options(settings.classes), images_of_rank, run);
     return absl::OkStatus();
@@ -111,7 +90,8 @@ absl::Status Train(VitSettings& settings, Run& run) {
   run.log.Info(image_training::DataLine(images));
   PLAIT_ASSIGN_OR_RETURN(const vit::VitOptions options, OptionsOf(settings, run, images, files));
   PLAIT_RETURN_IF_ERROR(CheckSavedModel(settings, options, run));
-  VitTask task(settings, run, images, options, files);
+  PLAIT_ASSIGN_OR_RETURN(const vit::Preprocessor preprocessor, PreprocessorOf(settings, images, run));
+  VitTask task(settings, run, images, options, files, preprocessor);
   run.log.Info(absl::StrCat("len(train_set)=", images.train->samples()));
   ReportModel(settings, options, images_of_rank, run);
   training::Trainer trainer(run, task);
@@ -120,7 +100,7 @@ absl::Status Train(VitSettings& settings, Run& run) {
   run.log.Info(absl::StrCat("Training with ", run.world.size(), " x ", run.environment.device.kind,
                             " (s), using dtype=", settings.dtype));
   PLAIT_RETURN_IF_ERROR(trainer.Train());
-  PLAIT_RETURN_IF_ERROR(SaveModel(settings, options, images.class_names, trainer.model(), run));
+  PLAIT_RETURN_IF_ERROR(SaveModel(settings, options, images.class_names, preprocessor, trainer.model(), run));
   return trainer.Conclude();
 }
 
@@ -130,6 +110,7 @@ absl::Status Train(VitSettings& settings, Run& run) {
 int main(int argc, char** argv) {
   using namespace plait;
   vit_training::VitSettings settings;
+  vit_training::InitialModel files;
   return training::RunProgram(
       argc, argv,
       {.name = "train_vit",
@@ -140,6 +121,10 @@ int main(int argc, char** argv) {
            {"train_vit --preset=cpu --data=cifar-10-batches-bin --augment=pad-crop --epochs=10 --nproc=2",
             "train_vit --summary-only", "mpirun -n 24 train_vit --max-iters=10 --dtype=bf16 --strategy=fsdp"},
        .settings = settings,
-       .run = [&](training::Run& run) { return vit_training::Train(settings, run); },
+       .run = [&](training::Run& run) { return vit_training::Train(settings, files, run); },
+       .take_sizes = [&](training::Run& run) -> absl::Status {
+         PLAIT_ASSIGN_OR_RETURN(files, vit_training::OpenInitialModel(settings, run));
+         return absl::OkStatus();
+       },
        .config_block = [&](const training::Run& run) { return vit_training::ConfigBlock(settings, run); }});
 }

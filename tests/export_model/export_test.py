@@ -1,7 +1,13 @@
 """What export_model writes is what --save-model writes at the end of the same run, and what transformers loads."""
+import json
 import os
+import pathlib
+import re
 
+import numpy
+import torch
 import transformers
+from PIL import Image
 
 import program_runs
 
@@ -46,6 +52,48 @@ class ExportTest(program_runs.ProgramTest):
                     self.assertEqual(self.bytes_of(name, file), self.bytes_of(f"exported_{name}", file), file)
                 _, found = CLASSES[name].from_pretrained(self.path(f"exported_{name}"), output_loading_info=True)
                 self.assertFalse(found["missing_keys"] or found["unexpected_keys"] or found["mismatched_keys"], found)
+
+    def test_images_as_transformers_prepares_them(self):
+        """The test that train_vit prints, by transformers, of images of several sizes and of grey ones."""
+        random = numpy.random.default_rng(3)
+        for k in range(6):
+            for part in ("train", "val"):
+                folder = self.path(f"photos/{part}/{'ab'[k % 2]}")
+                os.makedirs(folder, exist_ok=True)
+                pixels = random.integers(0, 256, (40 + 3 * k, 52 - 2 * k, 3)).astype(numpy.uint8)
+                # Smooth, as resizing in 8 bits and in floats differ by up to a grey level.
+                Image.fromarray(pixels).resize((64, 48), Image.Resampling.BICUBIC).save(f"{folder}/{k}.png")
+        flags = [word for word in RUNS["vit"] if not word.startswith(("--fake-samples", "--no-evaluate", "--classes"))]
+        run = self.finish(self.start([*flags, "--data=photos", "--dtype=float64", "--learning-rate=0.1", "--save-model=saved"]))
+        expected = [float(loss) for loss in re.findall(r"test_loss=(\S+)", run.out)][-1]
+        processor = transformers.AutoImageProcessor.from_pretrained(self.path("saved"))
+        model = transformers.ViTForImageClassification.from_pretrained(self.path("saved"), dtype=torch.float64).eval()
+        images = sorted(pathlib.Path(self.path("photos/val")).rglob("*.png"))
+        inputs = processor([Image.open(path).convert("RGB") for path in images], return_tensors="pt")["pixel_values"]
+        labels = torch.tensor(["ab".index(path.parent.name) for path in images])
+        with torch.no_grad():
+            loss = torch.nn.functional.cross_entropy(model(inputs.double()).logits, labels).item()
+        self.assertAlmostEqual(loss, expected, delta=0.02)
+        # Another scale is felt.
+        with torch.no_grad():
+            other = torch.nn.functional.cross_entropy(model(inputs.double() * 0.3).logits, labels).item()
+        self.assertGreater(abs(other - expected), 0.04)
+        # The model's own scale comes back, also for images that would have another.
+        again = self.finish(self.start([*flags, "--data=photos", "--dtype=float64", "--init-from=saved", "--eval-only",
+                                        "--checkpoint-dir=none"]))
+        self.assertEqual([float(loss) for loss in re.findall(r"test_loss=(\S+)", again.out)], [expected])
+        with open(self.path("saved/preprocessor_config.json"), encoding="utf-8") as file:
+            config = json.load(file)
+        with open(self.path("saved/preprocessor_config.json"), "w", encoding="utf-8") as file:
+            json.dump(config | {"image_mean": [0.1, 0.2, 0.3]}, file)
+        moved = self.finish(self.start([*flags, "--data=photos", "--dtype=float64", "--init-from=saved", "--eval-only",
+                                        "--checkpoint-dir=none"]))
+        self.assertIn("preprocessor_config.json has them: mean 0.1,0.2,0.3, deviation 0.229,0.224,0.225", moved.out)
+        self.assertNotEqual([float(loss) for loss in re.findall(r"test_loss=(\S+)", moved.out)], [expected])
+        with open(self.path("saved/preprocessor_config.json"), "w", encoding="utf-8") as file:
+            file.write("{")
+        broken = self.finish(self.start([*flags, "--data=photos", "--init-from=saved", "--eval-only"]), 1)
+        self.assertRegex(broken.err, r"^train_vit: --init-from: .*saved/preprocessor_config.json: is not a JSON object\n$")
 
     def test_bad_input(self):
         os.mkdir(self.path("empty"))

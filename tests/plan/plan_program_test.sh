@@ -109,6 +109,10 @@ refuse 'plan: --mesh=lp=2,dp_shard=2: not supported by estimates; expected --dry
   "$plan" llama --cluster=cluster.txt --mesh=lp=2,dp_shard=2
 refuse 'plan: --offload=disk: not supported by estimates; expected --dry-run, or none' \
   "$plan" llama --cluster=cluster.txt --offload=disk
+refuse 'plan: --dtype=fp16: expected float32 or float64 or bfloat16' \
+  "$plan" vit --cluster=cluster.txt --mesh=dp_shard=8 --strategy=fsdp --dtype=fp16
+refuse 'plan: --context-attention=ulises: expected ring or ulysses' \
+  "$plan" llama --cluster=cluster.txt --mesh=dp_shard=4,cp=2 --strategy=fsdp --context-attention=ulises
 refuse 'plan: --optimizer=muon: not supported by estimates; expected --dry-run, or adamw' \
   "$plan" llama --cluster=cluster.txt --optimizer=muon
 for every in 1 2 9; do

@@ -75,10 +75,10 @@ class ImageTest(program_runs.ProgramTest):
         cls.images = os.path.join(cls.shared, "images")
         cls.write_images(cls.images)
 
-    def flags(self, *flags, ranks=2, outputs="out", images=True):
+    def flags(self, *flags, ranks=2, outputs="out", images=True, small=None):
         """`flags` override the defaults here."""
         data = ["--data=" + self.images] if images else []
-        return [*self.small, f"--nproc={ranks}", "--batch-size=8", "--test-batch-size=10", "--no-plots",
+        return [*(self.small if small is None else small), f"--nproc={ranks}", "--batch-size=8", "--test-batch-size=10", "--no-plots",
                 "--outputs=" + self.path(outputs), *data, *flags]
 
     def start(self, flags):

@@ -46,6 +46,9 @@ class BadInputTest(runs.TrainTest):
             ("--mesh=ep=2: 1 ranks, but there are 2", "--mesh=ep=2", "--nproc=2"),
             ("--mesh=dp_shard=65536,tp=65536: more ranks than can be counted", "--mesh=dp_shard=65536,tp=65536"),
             ("--n-layer=2147483648: expected at most 100000", "--n-layer=2147483648"),
+            ("--moe-experts: expected --moe", "--moe-experts=4"),
+            ("--lr-decay-fraction: the learning rate does not decay; expected --lr-decay-iters=N", "--lr-decay-fraction=0.5",
+             "--lr-decay-iters=0"),
             ("--resume and --init-from are mutually exclusive", "--resume=x", "--init-from=y"),
         ]
         for expected, *flags in table:
@@ -125,6 +128,11 @@ class BadInputTest(runs.TrainTest):
         self.assertRegex(errors[0], r"the (loss|norm of the gradients) is -?(nan|inf) in step \d, after step \d; first "
                                     r"non-finite tensor: (parameter|gradient of) transformer\.\S+; the last good checkpoint "
                                     r"stays in \S+/kept; try a smaller learning rate")
+        # The history has the steps up to there, and nobody has asked for them yet.
+        run = self.train("--nproc=2", "--learning-rate=1e30", "--min-lr=0", "--warmup-iters=0", "--grad-clip=0", "--eval-interval=0",
+                         code=1, outputs="unkept")
+        self.assertGreater(len(run.steps()), 0)
+        self.assertEqual([float.fromhex(step) for step in self.history("unkept")["step"]], [step["step"] for step in run.steps()])
         # That checkpoint is good.
         self.train("--nproc=1", "--resume=kept", "--max-iters=1", outputs="good")
 

@@ -147,13 +147,19 @@ class GenerateTest(runs.TrainTest):
         self.assertIn("the ", text)
         nothing = ["--no-decay-lr", "--learning-rate=1e-300", "--min-lr=0", "--max-iters=1"]
         begins = ["--nproc=2", "--strategy=fsdp", "--init-from=model"]
-        run = self.train(*begins, "--block-size=32", *nothing, code=None)
+        run = self.train(*begins, "--block-size=32", *nothing, code=1)
+        self.assertEqual(run.errors()[-1], "train_gpt: --init-from: --n-layer=2: expected 1, or leave it out")
+        self.assertNotIn("CONFIG", run.out)
+        small = runs.SMALL[3:]  # without sizes of the model
+        run = self.train(*begins, "--block-size=32", *nothing, code=None, small=small)
         self.assertNotEqual(run.code, 0)
         self.assertIn("the model has 257 tokens, the text's tokenizer", run.err)
         self.assertIn("expected the model's own: --tokenizer=gpt2", run.err)
-        run = self.train(*begins, "--block-size=33", "--tokenizer=gpt2", *nothing, code=None)
+        run = self.train(*begins, "--block-size=33", "--tokenizer=gpt2", *nothing, code=None, small=small)
         self.assertIn("--block-size=33: the model in ", run.err)
-        run = self.train(*begins, "--block-size=32", "--tokenizer=gpt2", "--checkpoint-dir=begun", *nothing, outputs="begun_out")
+        run = self.train(*begins, "--block-size=32", "--tokenizer=gpt2", "--checkpoint-dir=begun", *nothing, outputs="begun_out",
+                         small=small)
+        self.assertRegex(run.out, "n_layer=1\n")  # those of the model
         self.assertIn("Initializing from the model in ", run.out)
         with open(self.path("begun_out/history.h5"), "rb") as file:
             self.assertRegex(file.read(), rb"n_layer=1, n_head=2, n_embd=\d+, ")  # those of the model
@@ -166,6 +172,19 @@ class GenerateTest(runs.TrainTest):
                    outputs="resumed_out")
         again = self.generate("--checkpoint=resumed", "--bpe-folder=model", *flags).out
         self.assertEqual(again.splitlines()[1:-1], text.splitlines()[1:-1])
+
+    def test_end_of_text(self):
+        self.write_model()
+        with open(self.path("model/vocab.json"), encoding="utf-8") as file:
+            ids = json.load(file)
+        del ids["th"]
+        self.write("model/vocab.json", json.dumps(ids | {"<|endoftext|>": 256}))
+        self.write("model/merges.txt", "#version: 0.2\n")
+        flags = ["--model=model", "--prompt=a", "--max-new-tokens=30", "--temperature=1", "--top-k=0", "--num-samples=60"]
+        whole, ended = (self.generate(*flags, *more).out.split("\n---------------\n") for more in (["--ignore-end-of-text"], []))
+        for one, other in zip(whole[:-1], ended[:-1], strict=True):
+            self.assertEqual(one.split("<|endoftext|>")[0], other)
+        self.assertNotEqual(whole[:-1], ended[:-1])
 
     def test_no_token_can_be_drawn(self):
         """Parameters that are no numbers: one line, and no abort."""

@@ -31,7 +31,7 @@ class ModelsTest(llama_runs.LlamaTest):
         # Parameters do not move at this learning rate: the same text again. Sizes are those of the files.
         for count, mesh in enumerate((["--nproc=2"], ["--mesh=pp=2"], ["--mesh=tp=2"])):
             with self.subTest(mesh=mesh):
-                run = self.train(*mesh, *self.BYTES, "--init-from=saved", *self.NOTHING, "--dim=64",
+                run = self.train(*mesh, *self.BYTES, "--init-from=saved", *self.NOTHING,
                                  f"--checkpoint-dir=tuned{count}", f"--save-model=again{count}", outputs=f"tuned_out{count}")
                 self.assertIn("Initializing from the model in " + self.path("saved"), run.out)
                 self.assertEqual(text, self.sample(f"--checkpoint=tuned{count}"))
@@ -92,6 +92,7 @@ class ModelsTest(llama_runs.LlamaTest):
                 ("--seq-length=9: the model in .*saved has 8 positions", "--init-from=saved", "--seq-length=9"),
                 ("--seq-length: the validation text of .*2000", *self.TEXT, "--seq-length=2000"),
                 ("--init-from=saved: the model has 257 tokens, the text's tokenizer", *self.TEXT, "--init-from=saved"),
+                ("--init-from: --dim=64: expected 32, or leave it out", *self.BYTES, "--init-from=saved", "--dim=64"),
                 ('--init-from: .*gpt/config.json: "model_type" is "gpt2"; expected "llama"', "--init-from=gpt"),
                 ("--init-from: .*rope_scaling.rope_type\" is \"llama3\"; expected \"default\"", "--init-from=scaled"),
                 ("--save-model: .*file", "--save-model=file/folder")):

@@ -31,6 +31,9 @@ class BadInputTest(runs.OdeNetTest):
                 ("train_odenet: --controls=1: must be at least 2", "--time-weights=spline", "--controls=1"),
                 ("train_odenet: --compare: expected --force-lp, or more than one rank along lp", "--compare"),
                 ("train_odenet: --lp-levels, --lp-cfactor, --layers: ", "--layers=2", "--nproc=2"),
+                ("train_odenet: --nested-levels: expected --nested or --study", "--nested-levels=3"),
+                ("train_odenet: --study-seeds: expected --study", "--study-seeds=3", "--nested"),
+                ("train_odenet: --controls: expected --time-weights=piecewise or spline", "--controls=2"),
                 ("train_odenet: --study: expected --problem=peaks", "--study", "--problem=mnist"),
                 ("train_odenet: --save-model: not with --study", "--study", "--save-model=x"),
                 ("train_odenet: unknown flag --layer", "--layer=3")]:

@@ -127,6 +127,9 @@ class OutputTest(runs.OdeNetTest):
         self.assertEqual(results["serial"], self.train("--layers=16", "--epochs=10", outputs="serial").points()[-1]["val_acc"])
         self.assertGreater(min(results.values()), 60)
         self.assertLess(abs(results["serial"] - results["layer-parallel"]), 15)
+        # Serial means serial, whatever the parallel run chooses.
+        run = self.train("--layers=16", "--epochs=1", "--compare", "--lp-auto", "--lp-bias-limit=1", ranks=2, outputs="auto")
+        self.assertEqual(len(run.logged(".*--lp-auto chose")), 1)
 
     def test_regularisation_is_felt(self):
         losses = [self.train("--epochs=6", *flags, outputs=f"o{i}").points()[-1]["train_loss"] for i, flags in enumerate(

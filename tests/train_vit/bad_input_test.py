@@ -26,7 +26,8 @@ class BadInputTest(runs.VitTest):
                 ("--norm-eps=0: must be a positive number", "--norm-eps=0"),
                 ("--augment: \"flip\": expected none, pad-crop or resized-crop", "--augment=flip"),
                 ("--max-iters=0 and --epochs=0: say how long to train", "--max-iters=0", "--epochs=0"),
-                ("--min-lr=1: must be at most --learning-rate=0.002", "--min-lr=1"),
+                ("--min-lr=1: must be at most --learning-rate=0.002", "--min-lr=1", "--lr-decay-iters=9"),
+                ("--min-lr: the learning rate does not decay; expected --lr-decay-iters=N", "--min-lr=0"),
                 ("--dtype=int8: expected float32", "--dtype=int8"),
                 ("--mesh=dp_replicate=2,dp_shard=2: 2 x 2 = 4 ranks, but there are 2", "--mesh=dp_replicate=2,dp_shard=2"),
                 ("--image-size=32 --patch-size=8 --pool=class: 17 tokens for the 2 ranks of tp; --sequence-parallel needs a "
@@ -88,6 +89,11 @@ class BadInputTest(runs.VitTest):
         self.fails("--save-model: Hugging Face's ViT has heads of width 16 together; this one has 8",
                    "--save-model=" + self.folder, "--head-dim=4", code=1)
         self.model("--data=fake", "--classes=5", "--max-iters=1", "--epochs=0", "--no-evaluate")
+        self.fails("--init-from: --pool=mean: expected class, or leave it out", "--init-from=" + self.path("model"), "--pool=mean",
+                   code=1, outputs="b")
+        # Of 17 tokens, which the preset's sizes do not tell.
+        self.fails("--image-size=32 --patch-size=8 --pool=class: 17 tokens for the 2 ranks of tp", "--init-from=" + self.path("model"),
+                   "--mesh=tp=2", "--sequence-parallel", code=1, outputs="b", small=["--preset=cpu", "--epochs=1"])
         self.fails("--init-from: a head of 5 classes: the images have 10", "--init-from=" + self.path("model"), code=1, outputs="b")
 
     def test_images_of_other_classes_than_the_models(self):

@@ -56,6 +56,15 @@ class RanksTest(runs.VitTest):
         self.compare("--mesh=dp_shard=2,cp=2", "--strategy=fsdp", "--context-attention=ulysses", "--global-batch-size=24",
                      ranks=4, name="sharded_parts")
 
+    def test_parts_of_no_sequence(self):
+        """Steps of 2 images; the last one of an epoch has one, so that one of the data ranks has none."""
+        same = ["--dtype=float64", "--max-samples=9", "--epochs=1", "--global-batch-size=2"]
+        one_run, one = self.model(*same, ranks=1, name="one")
+        for kind in ("ring", "ulysses"):
+            run, model = self.model(*same, "--mesh=dp_replicate=2,cp=2", "--context-attention=" + kind, ranks=4, name=kind)
+            self.assertLess(self.difference(one, model), TOLERANCE)
+            self.assertEqual(run.losses(), one_run.losses())
+
     def test_parts_of_sequences_in_stages(self):
         """Tests take whole sequences, of as many images as a micro-batch."""
         self.compare("--mesh=pp=2,cp=2", "--gradient-accumulation-steps=2", "--global-batch-size=12", "--test-batch-size=12", ranks=4,

@@ -67,6 +67,16 @@ class ResumeTest(runs.VitTest):
         self.assertEqual(again.logged(".*loss="), [last.split(" ", 1)[1]])
         self.assertFalse(os.path.exists(self.path("none")))
 
+    def test_of_more_classes_than_the_images_have(self):
+        """The scheduler's unchanged command, and a command without the flag."""
+        kept, saved = self.path("kept"), self.path("saved")
+        self.train("--classes=20", "--checkpoint-dir=" + kept, "--save-model=" + saved)
+        self.train("--resume=" + kept, "--epochs=2", outputs="rest")
+        again = ["--init-from=" + saved, "--checkpoint-dir=" + self.path("tuned"), "--resume=auto"]
+        self.train(*again, outputs="a")
+        run = self.train(*again, "--epochs=2", outputs="b")
+        self.assertIn("Resuming", run.out)
+
     def test_sigterm(self):
         kept = self.path("kept")
         process = self.start(self.flags(*DRAWING, "--epochs=100000", "--checkpoint-dir=" + kept, ranks=1))

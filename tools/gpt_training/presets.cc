@@ -58,7 +58,8 @@ absl::Status GptSettings::ChooseDefaults(training::SettingsTable& table) {
     preset = dashed;
     PLAIT_ASSIGN_OR_RETURN(const training::NamedValues values, ValuesOf(known));
     for (const auto& [name, value] : values) PLAIT_RETURN_IF_ERROR(table.SetDefault(name, value));
-    return absl::OkStatus();
+    if (!moe.used && !table.Given("moe")) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("moe_", "--moe"));
+    return optimizer.ChooseDefaults(table, !resume.empty());
   }
   return absl::InvalidArgumentError(
       absl::StrCat("--preset=", preset, ": expected one of ", absl::StrJoin(names, ", ")));

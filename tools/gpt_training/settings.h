@@ -42,7 +42,8 @@ struct GptSettings final : text_training::TextSettings {
   // all without biases; sizes are those of models/gpt/options.h. The large ones are trained as wordplay's runs:
   // learning rate 6e-4, 1000 steps. "_" counts as "-". INVALID_ARGUMENT with the list of presets for another name.
   absl::Status ChooseDefaults(training::SettingsTable& table) override;
-  void TakeSizes(const gpt::GptOptions& options);  // of a model's files, overriding the flags
+  void TakeSizes(const gpt::GptOptions&
+                     options);  // of a model's files; flags given must agree (SettingsTable::CheckUnchanged)
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
 
   text_training::ModelOptions Options(std::int64_t vocabulary_size) const override;

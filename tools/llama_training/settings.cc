@@ -53,7 +53,7 @@ void LlamaSettings::TakeSizes(const llama::LlamaOptions& options) {
   n_heads = options.n_heads;
   n_kv_heads = options.n_kv_heads;
   hidden = options.hidden;
-  vocab_size = options.vocab_size;
+  if (vocab_size > 0) vocab_size = options.vocab_size;  // 0: the model's
   rope_theta = options.rope_theta;
 }
 

@@ -19,7 +19,8 @@ struct LlamaSettings final : text_training::TextSettings {
   double rope_theta = 10000;
 
   void Bind(training::SettingsTable& table) override;
-  void TakeSizes(const llama::LlamaOptions& options);  // of a model's files, overriding the flags
+  void TakeSizes(const llama::LlamaOptions&
+                     options);  // of a model's files; flags given must agree (SettingsTable::CheckUnchanged)
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
   // Options of the model, with --seq-length as its maximum sequence length.
   text_training::ModelOptions Options(std::int64_t vocabulary_size) const override;

@@ -15,6 +15,7 @@
 #include "tools/model_export/checkpoint_model.h"
 #include "tools/text_training/saved_model.h"
 #include "tools/training/settings_table.h"
+#include "tools/vit_training/model_files.h"
 #include "tools/vit_training/settings.h"
 
 namespace plait::model_export {
@@ -73,7 +74,11 @@ absl::Status ExportVit(Checkpoint& checkpoint, const std::string& out) {
   PLAIT_ASSIGN_OR_RETURN(const at::ScalarType type, StoredType(checkpoint));
   const vit::Vit model(options, at::TensorOptions(at::kMeta).dtype(type));
   PLAIT_RETURN_IF_ERROR(ReadParameters(checkpoint, model));
-  return vit::SaveHuggingFaceVit(model, out, ClassNamesOf(checkpoint));
+  // Checkpoints of earlier versions have none.
+  const auto preprocessor = checkpoint.texts().find(vit_training::kPreprocessorText);
+  return vit::SaveHuggingFaceVit(
+      model, out, ClassNamesOf(checkpoint),
+      vit_training::WithPreprocessor(preprocessor == checkpoint.texts().end() ? "" : preprocessor->second));
 }
 
 }  // namespace

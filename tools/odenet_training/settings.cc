@@ -144,7 +144,10 @@ absl::Status OdeNetSettings::ChooseDefaults(training::SettingsTable& table) {
   PLAIT_RETURN_IF_ERROR(OneOf("problem", problem, ProblemNames()));
   for (const auto& [name, value] : Problems().at(problem))
     PLAIT_RETURN_IF_ERROR(table.SetDefault(name, value));
-  return absl::OkStatus();
+  if (!nested && !study) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("nested_", "--nested or --study"));
+  if (!study) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("study_", "--study"));
+  if (time_weights != "per-layer") return absl::OkStatus();
+  return table.CheckNoneGiven("controls", "--time-weights=piecewise or spline");
 }
 
 absl::Status OdeNetSettings::Check(const std::vector<comm::MeshAxis>& axes) const {

@@ -133,6 +133,15 @@ absl::Status CheckPlan(const PlanSettings& s) {
   return trainer.dry_run ? absl::OkStatus() : CheckEstimated(s);
 }
 
+// What a trainer would refuse on any mesh.
+absl::Status CheckChoices(const training::Settings& trainer) {
+  using training::OneOf;
+  std::vector<std::string> types = {"float32", "float64"};
+  for (const std::string& type : trainer.narrow_types()) types.push_back(type);
+  PLAIT_RETURN_IF_ERROR(OneOf("dtype", trainer.dtype, types));
+  return OneOf("context-attention", trainer.context_attention, {"ring", "ulysses"});
+}
+
 }  // namespace
 
 PlanSettings ParseOrExit(int argc, char** argv, int rank) {
@@ -154,6 +163,7 @@ PlanSettings ParseOrExit(int argc, char** argv, int rank) {
   }
   absl::Status status = CheckPlan(settings);
   if (status.ok()) status = settings.trainer->ChooseDefaults(table);
+  if (status.ok()) status = CheckChoices(*settings.trainer);
   if (!status.ok()) std::exit(FailUsage(rank, std::string(status.message())));
   return settings;
 }

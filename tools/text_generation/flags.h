@@ -18,6 +18,7 @@ struct Request {
   std::string prompt = "\n";
   std::string prompts_file = "";        // empty: `prompt` alone
   std::vector<std::string> stops = {};  // a sample ends before the first of them
+  bool ignore_end_of_text = false;      // else a sample ends there, without its text
   std::int64_t max_new_tokens = 500;
   int num_samples = 1;
   int batch_size = 8;  // samples that are drawn together

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <fstream>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -90,11 +91,42 @@ std::uint64_t SeedOf(const Request& request, std::int64_t prompt, std::int64_t s
   return sample > 0 ? base::DeriveSeed(seed, "sample", static_cast<std::uint64_t>(sample)) : seed;
 }
 
+// A sample's text as it grows.
+class GrowingText {
+ public:
+  GrowingText(std::size_t number, const Request& request, const data::Tokenizer& tokenizer, TextsInOrder& out)
+      : number_(number), text_(request.stops), tokenizer_(tokenizer), out_(out) {
+    if (!request.ignore_end_of_text) end_ = tokenizer.end_of_text();
+  }
+
+  // False if the text ends with this token.
+  bool Add(std::int64_t token) {
+    const std::int32_t id[1] = {static_cast<std::int32_t>(token)};
+    if (end_ == id[0]) return End();
+    out_.Add(number_, text_.Add(tokenizer_.Decode(id).value_or("")));
+    return text_.stopped() ? End() : true;
+  }
+  bool End() {
+    if (std::exchange(ended_, true)) return false;
+    if (!text_.stopped()) out_.Add(number_, text_.Rest());
+    out_.End(number_);
+    return false;
+  }
+
+ private:
+  const std::size_t number_;
+  StopText text_;
+  const data::Tokenizer& tokenizer_;
+  TextsInOrder& out_;
+  std::optional<std::int32_t> end_;
+  bool ended_ = false;
+};
+
 // The number of tokens that were drawn.
 absl::StatusOr<std::int64_t> WriteBatch(const Request& request, const std::vector<Prompt>& prompts,
                                         Samples samples, SavedTextModel& saved, const Write& write) {
   TextsInOrder out(samples.count, write);
-  std::vector<StopText> texts(samples.count, StopText(request.stops));
+  std::vector<GrowingText> texts;
   std::vector<sampling::Continuation> batch;
   std::int64_t drawn = 0;
   for (std::int64_t k = 0; k < samples.count; ++k) {
@@ -102,12 +134,10 @@ absl::StatusOr<std::int64_t> WriteBatch(const Request& request, const std::vecto
     sampling::SamplingOptions options = request.sampling;
     options.seed = SeedOf(request, prompt, sample % request.num_samples);
     out.Add(k, prompts[prompt].text);
+    texts.emplace_back(k, request, *saved.tokenizer, out);
     batch.push_back({prompts[prompt].tokens, sampling::Sampler(options), [&, k](std::int64_t token) {
                        ++drawn;
-                       const std::int32_t id[1] = {static_cast<std::int32_t>(token)};
-                       out.Add(k, texts[k].Add(saved.tokenizer->Decode(id).value_or("")));
-                       if (texts[k].stopped()) out.End(k);
-                       return !texts[k].stopped();
+                       return texts[k].Add(token);
                      }});
   }
   const absl::Status made =
@@ -116,11 +146,7 @@ absl::StatusOr<std::int64_t> WriteBatch(const Request& request, const std::vecto
     write("\n");  // the message begins a line
     return samples.first == 0 ? made : base::Prefixed(made, absl::StrCat("behind sample ", samples.first));
   }
-  for (std::int64_t k = 0; k < samples.count; ++k) {
-    if (texts[k].stopped()) continue;
-    out.Add(k, texts[k].Rest());
-    out.End(k);
-  }
+  for (GrowingText& text : texts) text.End();
   return drawn;
 }
 

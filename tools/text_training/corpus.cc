@@ -53,7 +53,9 @@ absl::StatusOr<Corpus> Read(const TextSettings& settings, const std::string& pat
 // without either, --vocab-size is required.
 absl::Status ReadVocabulary(const TextSettings& settings, const std::string& folder, Corpus& corpus) {
   const bool is_beside = data::HasTokenizer(folder);
-  const std::string given = base::FromUser(settings.bpe_folder);
+  std::string given = base::FromUser(settings.bpe_folder);
+  // The files of --init-from need not have one.
+  if (given == settings.initial_model() && !data::HasTokenizer(given)) given.clear();
   if (given.empty() && !is_beside) {
     if (settings.vocab_size < 1 || settings.vocab_size > std::numeric_limits<std::int32_t>::max()) {
       return absl::InvalidArgumentError(

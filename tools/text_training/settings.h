@@ -45,6 +45,9 @@ struct TextSettings : training::Settings {
   virtual ModelOptions Options(std::int64_t vocabulary_size) const = 0;
   models::ModelSizes Sizes() const override;
   std::vector<std::string> mesh_axes() const override { return {"pp", "cp", "lp", "tp"}; }
+  absl::Status ChooseDefaults(training::SettingsTable& table) override {
+    return optimizer.ChooseDefaults(table, !resume.empty());
+  }
   void Complete(const std::vector<comm::MeshAxis>& axes) override;
   std::vector<std::string> narrow_types() const override { return {"bfloat16", "float16"}; }
   bool runs_on_one_rank() const override { return prepare_only; }

@@ -220,7 +220,7 @@ absl::StatusOr<std::string> TextTask::Sample() {
     tokens = SampleByPasses(sampler);
   } else {
     trainer_->model().Forward([&](const models::BlockRunner& blocks) {
-      tokens = sampling::Generate({*model_, PositionsOf(options_)}, prompt_tokens_, settings_.sample_tokens,
+      tokens = sampling::Generate({*model_, settings_.sequence}, prompt_tokens_, settings_.sample_tokens,
                                   sampler, {}, blocks);
     });
   }

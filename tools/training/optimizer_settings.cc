@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -35,6 +37,21 @@ void OptimizerSettings::Bind(SettingsTable& table) {
   table.Add("beta1", &beta1, "AdamW's decay of the mean of gradients", OnResume::kSame);
   table.Add("beta2", &beta2, "AdamW's decay of the mean of their squares", OnResume::kSame);
   table.Add("grad_clip", &grad_clip, "maximum global norm of the gradients; 0: no clipping", OnResume::kSame);
+}
+
+absl::Status OptimizerSettings::ChooseDefaults(SettingsTable& table, bool resumes) const {
+  const auto given = [&](std::vector<std::string> names) {
+    std::erase_if(names, [&](const std::string& name) { return !table.Given(name); });
+    return names.empty() ? "" : names[0];
+  };
+  if (!given({"warmup_iters", "lr_schedule", "lr_decay_iters", "lr_decay_fraction", "min_lr"}).empty()) {
+    PLAIT_RETURN_IF_ERROR(table.SetDefault("decay_lr", "true"));
+  }
+  const std::string of_decay = given({"lr_schedule", "lr_decay_fraction", "min_lr"});
+  if (resumes || of_decay.empty() || !decay_lr || lr_decay_iters > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", absl::StrReplaceAll(of_decay, {{"_", "-"}}),
+                   ": the learning rate does not decay; expected --lr-decay-iters=N"));
 }
 
 absl::Status OptimizerSettings::CheckPlaces(const std::vector<comm::MeshAxis>& axes,

@@ -73,6 +73,15 @@ std::string FlagFile(const std::string& program, const SettingsTable& table, int
                                       "save_model", "eval_only", "prepare_only", "dry_run"}));
 }
 
+absl::Status TakeSizes(const Program& program, const std::vector<comm::MeshAxis>& axes, Run& run) {
+  if (!program.take_sizes) return absl::OkStatus();
+  const NamedValues before = run.table.Values();
+  PLAIT_RETURN_IF_ERROR(program.take_sizes(run));
+  program.settings.sizes_taken = true;
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(run.table.CheckUnchanged(before), "--init-from"));
+  return program.settings.Check(axes);
+}
+
 // `ranks`: number of ranks of the run; a dry run plans them without starting them.
 absl::Status RunOnRank(const Program& program, SettingsTable& table, int ranks, comm::Session& session,
                        int* stopped) {
@@ -119,6 +128,7 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, int ranks, 
              .console = console,
              .environment = {.job = comm::DetectJob(), .device = {}, .utf8 = comm::LocaleIsUtf8()},
              .checkpoint = std::move(place.checkpoint)};
+  PLAIT_RETURN_IF_ERROR(TakeSizes(program, axes, run));
   if (program.config_block && !settings.dry_run) ReportStart(program, run);
   PLAIT_RETURN_IF_ERROR(program.run(run));
   *stopped = run.stopped;

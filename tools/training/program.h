@@ -63,6 +63,9 @@ struct Program {
   std::vector<std::string> examples = {};
   Settings& settings;
   std::function<absl::Status(Run& run)> run;
+  // Opens files that give sizes of the model (--init-from) and sets these. The settings are then checked again: given
+  // flags must not have changed, and sizes must suit the mesh.
+  std::function<absl::Status(Run& run)> take_sizes = {};
   // Returns the entries of the CONFIG block, which is printed after ranks, device and mesh (startup_report.h). Empty:
   // nothing is printed at startup.
   std::function<std::vector<std::pair<std::string, std::string>>(const Run& run)> config_block = {};

@@ -311,6 +311,7 @@ absl::Status Settings::CheckTokens(const std::vector<comm::MeshAxis>& axes, cons
 
 absl::Status Settings::CheckLayers(const std::vector<comm::MeshAxis>& axes, const std::string& flag,
                                    std::int64_t blocks) const {
+  if (sizes_are_unknown()) return absl::OkStatus();
   if (blocks > kMostBlocks) {
     return Invalid(absl::StrCat("--", flag, "=", blocks, ": expected at most ", kMostBlocks));
   }

@@ -99,6 +99,9 @@ struct Settings {
   virtual std::vector<std::string> narrow_types() const { return {"bfloat16"}; }
   // Whether the model's initial values come from a file. --eval-only then needs no checkpoint.
   virtual bool has_initial_model() const { return false; }
+  // Set once the sizes of such a model are known; before, Check leaves out what concerns them.
+  bool sizes_taken = false;
+  bool sizes_are_unknown() const { return has_initial_model() && !sizes_taken; }
   // Whether the program starts one rank by default, rather than one per GPU or core.
   virtual bool runs_on_one_rank() const { return false; }
 

@@ -2,11 +2,18 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 
 namespace plait::training {
+namespace {
+
+std::string Dashed(const std::string& name) { return absl::StrReplaceAll(name, {{"_", "-"}}); }
+
+}  // namespace
 
 void SettingsTable::Group(const std::string& title) { groups_.push_back({title, {}}); }
 
@@ -32,6 +39,24 @@ absl::Status SettingsTable::SetDefault(const std::string& name, const std::strin
 bool SettingsTable::Given(const std::string& name) const {
   return std::any_of(flags_.begin(), flags_.end(),
                      [&](const base::BoundFlag& flag) { return flag.name == name && flag.given; });
+}
+
+absl::Status SettingsTable::CheckUnchanged(const NamedValues& before) const {
+  for (const base::BoundFlag& flag : flags_) {
+    const std::string now = base::ValueText(flag.value);
+    if (!flag.given || before.at(flag.name) == now) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--", Dashed(flag.name), "=", before.at(flag.name),
+                                                   ": expected ", now, ", or leave it out"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SettingsTable::CheckNoneGiven(const std::string& prefix, const std::string& used) const {
+  for (const base::BoundFlag& flag : flags_) {
+    if (!flag.given || !absl::StartsWith(flag.name, prefix)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--", Dashed(flag.name), ": expected ", used));
+  }
+  return absl::OkStatus();
 }
 
 std::string SettingsTable::FlagFile(const std::vector<std::string>& places) const {

@@ -43,6 +43,11 @@ class SettingsTable {
   absl::Status SetDefault(const std::string& name, const std::string& text);
   // Whether the user gave the flag.
   bool Given(const std::string& name) const;
+  // INVALID_ARGUMENT "--NAME=X: expected Y, or leave it out" for the first flag that the user gave another value X than
+  // it has now, Y. `before`: Values() before.
+  absl::Status CheckUnchanged(const NamedValues& before) const;
+  // INVALID_ARGUMENT "--NAME: expected --USED" for the first flag that the user gave and that begins with `prefix`.
+  absl::Status CheckNoneGiven(const std::string& prefix, const std::string& used) const;
   // Lines of a flag file (base/flags.h): all flags that the user gave or that differ from their defaults. Flags named
   // in `places` are commented out.
   std::string FlagFile(const std::vector<std::string>& places) const;

@@ -244,6 +244,8 @@ absl::Status Trainer::Train() {
     const absl::Status saved = LogSaved(saver_->Finish());
     if (status.ok()) status = saved;
   }
+  // The last steps tell why; not after a failure of the file itself, which is returned again.
+  if (!status.ok() && outputs_.has_value()) outputs_->history().Flush().IgnoreError();
   PLAIT_RETURN_IF_ERROR(status);
   return model_->status();
 }
@@ -259,6 +261,7 @@ absl::Status Trainer::Steps() {
     PLAIT_ASSIGN_OR_RETURN(const StepReport report, Step());
     if (outputs_.has_value()) TraceStep(report, timeline_, run_.world.rank() == 0, outputs_->trace());
     LogSolverLine();
+    PLAIT_RETURN_IF_ERROR(PollSave());  // before an evaluation, which may take long
     const bool evaluates = task_.EvaluationIsDue();
     PLAIT_RETURN_IF_ERROR(task_.EndStep(report, evaluates));
     PLAIT_RETURN_IF_ERROR(SaveOrStop(evaluates));
@@ -389,6 +392,7 @@ std::vector<double> Trainer::Evaluate(const std::string& label, std::int64_t cou
   for (std::int64_t batch = 0; batch < count; ++batch) {
     one(batch, mine);
     if (outputs_.has_value()) outputs_->trace().TakeCalls();
+    if (saved_.ok()) saved_ = PollSave();
     run_.console.Update(batch + 1);
   }
   model_->model().SetTraining(true);
@@ -397,7 +401,8 @@ std::vector<double> Trainer::Evaluate(const std::string& label, std::int64_t cou
 
 absl::Status Trainer::SaveOrStop(bool evaluated) {
   if (!policy_.has_value()) return absl::OkStatus();
-  PLAIT_RETURN_IF_ERROR(LogSaved(saver_->Poll()));
+  PLAIT_RETURN_IF_ERROR(saved_);
+  PLAIT_RETURN_IF_ERROR(PollSave());
   const parallel::SaveDecision decision = policy_->Decide(step_, run_.session.StopSignal());
   const bool by_evaluation = settings_.checkpoint_interval == 0 && evaluated;
   if (decision.save || by_evaluation || task_.done()) PLAIT_RETURN_IF_ERROR(Save());
@@ -427,16 +432,19 @@ absl::Status Trainer::Save() {
                     {"loss_scale.good_steps", scaler_.state().good_steps}};
   solver_control_.Save(state);
   task_.Save(state);
-  save_begin_seconds_ = NowSeconds();
+  const double begin = NowSeconds();
   const absl::StatusOr<std::vector<parallel::TensorPiece>> pieces = model_->Pieces();
+  pieces_seconds_ = NowSeconds() - begin;
   PLAIT_RETURN_IF_ERROR(run_.world.Agree(pieces.status()));
   return base::Prefixed(saver_->Start(step_, *pieces, state), "--checkpoint-dir");
 }
 
+absl::Status Trainer::PollSave() { return saver_.has_value() ? LogSaved(saver_->Poll()) : absl::OkStatus(); }
+
 absl::Status Trainer::LogSaved(const absl::StatusOr<std::optional<parallel::SaveReport>>& saved) {
   PLAIT_RETURN_IF_ERROR(base::Prefixed(saved.status(), "--checkpoint-dir"));
   if (!saved->has_value()) return absl::OkStatus();
-  const double seconds = NowSeconds() - save_begin_seconds_;
+  const double seconds = pieces_seconds_ + saver_->seconds();
   policy_->NoteSave(seconds);
   run_.log.Info(absl::StrFormat("Saved model to: %s, %.1f MB in %.3f s in the background", (*saved)->folder,
                                 1e-6 * static_cast<double>((*saved)->bytes), seconds));

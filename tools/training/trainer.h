@@ -174,6 +174,7 @@ class Trainer {
   void CountIdleTime();
   absl::Status SaveOrStop(bool evaluated);
   absl::Status Save();
+  absl::Status PollSave();  // collective
   absl::Status LogSaved(const absl::StatusOr<std::optional<parallel::SaveReport>>& saved);
 
   Run& run_;
@@ -192,7 +193,8 @@ class Trainer {
   std::int64_t history_draws_ = -1;             // of the checkpoint; -1: the run begins
   std::vector<parallel::ActionTime> timeline_;  // of the last step
   std::int64_t idle_ns_ = 0, passes_ns_ = 0;    // of all steps
-  double save_begin_seconds_ = 0;
+  double pieces_seconds_ = 0;                   // of the last save, before the saver has begun
+  absl::Status saved_;                          // of a save that ended during an evaluation
 };
 
 }  // namespace plait::training

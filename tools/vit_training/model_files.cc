@@ -1,12 +1,34 @@
 #include "tools/vit_training/model_files.h"
 
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/path.h"
 #include "base/status_macros.h"
+#include "data/hdf5/atomic_file.h"
+#include "models/hugging_face/config.h"
 
 namespace plait::vit_training {
+namespace {
+
+// nullopt if the folder has no such file.
+absl::StatusOr<std::optional<vit::Preprocessor>> ReadPreprocessor(const std::string& folder,
+                                                                  std::int64_t channels) {
+  const std::string path = absl::StrCat(folder, "/", vit::kPreprocessorFile);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  PLAIT_ASSIGN_OR_RETURN(const std::string text, data::ReadWholeFile(path, hugging_face::kMostConfigBytes));
+  absl::StatusOr<vit::Preprocessor> read = vit::PreprocessorFrom(text, channels);
+  if (!read.ok()) return base::Prefixed(read.status(), path);
+  return *std::move(read);
+}
+
+}  // namespace
 
 absl::StatusOr<InitialModel> OpenInitialModel(VitSettings& settings, const training::Run& run) {
   if (settings.initial_model().empty() || run.checkpoint.has_value()) return std::nullopt;
@@ -23,7 +45,56 @@ absl::StatusOr<InitialModel> OpenInitialModel(VitSettings& settings, const train
   settings.norm_eps = options.norm_eps;
   settings.qkv_bias = options.qkv_bias;
   settings.pool = "class";
+  settings.classes = options.classes;
   return InitialModel(*std::move(files));
+}
+
+absl::Status CheckClassNames(const vit::HuggingFaceVit& files, const std::vector<std::string>& found,
+                             const training::Run& run, bool only_evaluates) {
+  const std::vector<std::string>& known = files.class_names();
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    if (known[k].empty() || known[k] == found[k]) continue;
+    const auto place = std::find(known.begin(), known.end(), found[k]);
+    const std::string differs = absl::StrCat(
+        "--init-from: class ", k, " is ", found[k], " in the images and ", known[k], " in the model",
+        place == known.end() ? ""
+                             : absl::StrCat(", which has ", found[k], " as class ", place - known.begin()));
+    if (only_evaluates && place != known.end()) {
+      return absl::InvalidArgumentError(differs + "; expected images of all of its classes, in its order");
+    }
+    run.log.Warning(differs);
+    return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<vit::Preprocessor> PreprocessorOf(const VitSettings& settings, const data::ImageSets& images,
+                                                 const training::Run& run) {
+  constexpr double kUsual = 0.875;  // of the shorter side of images whose sizes differ; the others are whole
+  const auto size = static_cast<double>(settings.image_size);
+  vit::Preprocessor own = {.mean = images.scale.mean, .deviation = images.scale.deviation};
+  if (images.rows == 0) own.centre_fraction = size / std::round(size / kUsual);
+  if (run.checkpoint.has_value()) {
+    const auto kept = run.checkpoint->texts().find(kPreprocessorText);
+    if (kept == run.checkpoint->texts().end()) return own;  // of an earlier version
+    return base::Prefixed(vit::PreprocessorFrom(kept->second, images.channels), "--resume");
+  }
+  if (settings.initial_model().empty()) return own;
+  auto found = ReadPreprocessor(settings.initial_model(), images.channels);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(run.world.Agree(found.status()), "--init-from"));
+  if (!found->has_value()) return own;
+  if (**found != own) {
+    run.log.Info(absl::StrCat("images as the model's ", vit::kPreprocessorFile, " has them: mean ",
+                              absl::StrJoin((*found)->mean, ","), ", deviation ",
+                              absl::StrJoin((*found)->deviation, ",")));
+  }
+  return **std::move(found);
+}
+
+hugging_face::SaveOptions WithPreprocessor(const std::string& text) {
+  hugging_face::SaveOptions options;
+  options.descriptions[vit::kPreprocessorFile] = text;
+  return options;
 }
 
 absl::Status CheckSavedModel(const VitSettings& settings, const vit::VitOptions& options,
@@ -37,8 +108,8 @@ absl::Status CheckSavedModel(const VitSettings& settings, const vit::VitOptions&
 }
 
 absl::Status SaveModel(const VitSettings& settings, const vit::VitOptions& options,
-                       const std::vector<std::string>& class_names, training::ShardedModel& model,
-                       const training::Run& run) {
+                       const std::vector<std::string>& class_names, const vit::Preprocessor& preprocessor,
+                       training::ShardedModel& model, const training::Run& run) {
   if (settings.save_model.empty() || run.stopped) return absl::OkStatus();
   const std::string folder = base::FromUser(settings.save_model);
   const hugging_face::Layout layout = vit::HuggingFaceLayout();
@@ -49,7 +120,8 @@ absl::Status SaveModel(const VitSettings& settings, const vit::VitOptions& optio
   PLAIT_RETURN_IF_ERROR(model.status());
   absl::Status written;
   if (run.world.rank() == 0) {
-    written = hugging_face::Save(folder, tensors, vit::ConfigText(options, class_names), {});
+    written = hugging_face::Save(folder, tensors, vit::ConfigText(options, class_names),
+                                 WithPreprocessor(vit::PreprocessorText(preprocessor, options.image_size)));
   }
   PLAIT_RETURN_IF_ERROR(run.world.Agree(base::Prefixed(written, "--save-model")));
   run.log.Info(absl::StrCat("model saved in ", folder, "/model.safetensors"));

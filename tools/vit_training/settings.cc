@@ -61,7 +61,7 @@ void VitSettings::Bind(training::SettingsTable& table) {
   table.Add("head_dim", &head_dim, "width of an attention head", OnResume::kSame);
   table.Add("mlp_dim", &mlp_dim, "width of the hidden layer of a block's MLP", OnResume::kSame);
   table.Add("classes", &classes,
-            "outputs of the head; default, except for fake data: the classes of the data");
+            "outputs of the head; default, except for fake data: the classes of the data", OnResume::kSame);
   table.Add(
       "pool", &pool,
       "what the head sees: mean (of the patches) or class (a token of its own, as export_model needs it)",
@@ -126,7 +126,7 @@ absl::Status VitSettings::ChooseDefaults(training::SettingsTable& table) {
   only_max_iters_ = max_iters > 0 && table.Given("max_iters") && !table.Given("epochs");
   only_epochs_ = epochs > 0 && table.Given("epochs") && !table.Given("max_iters");
   for (const auto& [name, value] : values) PLAIT_RETURN_IF_ERROR(table.SetDefault(name, value));
-  return absl::OkStatus();
+  return optimizer.ChooseDefaults(table, !resume.empty());
 }
 
 // A checkpoint's other limit may be reached already: the resumed run would end without a step.
@@ -140,9 +140,11 @@ absl::Status VitSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
   PLAIT_RETURN_IF_ERROR(optimizer.Check());
   PLAIT_RETURN_IF_ERROR(optimizer.CheckPlaces(axes, offload));
   PLAIT_RETURN_IF_ERROR(CheckRun(*this));
-  PLAIT_RETURN_IF_ERROR(CheckTokens(
-      axes, absl::StrCat("--image-size=", image_size, " --patch-size=", patch_size, " --pool=", pool),
-      Options(classes).tokens(), "tests"));
+  if (!sizes_are_unknown()) {
+    PLAIT_RETURN_IF_ERROR(CheckTokens(
+        axes, absl::StrCat("--image-size=", image_size, " --patch-size=", patch_size, " --pool=", pool),
+        Options(classes).tokens(), "tests"));
+  }
   PLAIT_RETURN_IF_ERROR(CheckLayers(axes, "depth", depth));
   return CheckShared(axes);
 }

@@ -9,22 +9,20 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "tools/vit_training/model_files.h"
 
 namespace plait::vit_training {
 namespace {
 
 using rank_history::RankStatistics;
 
-// Of images whose sizes differ, the usual part of the shorter side; the others are whole.
-double CentreFraction(const data::ImageSets& images) { return images.rows > 0 ? 1 : 0.875; }
-
-data::TransformOptions TransformOf(const VitSettings& settings, const data::ImageSets& images,
+data::TransformOptions TransformOf(const VitSettings& settings, const vit::Preprocessor& preprocessor,
                                    data::Augmentation augmentation) {
   return {.size = settings.image_size,
           .augmentation = augmentation,
-          .centre_fraction = CentreFraction(images),
+          .centre_fraction = preprocessor.centre_fraction,
           .seed = settings.seed,
-          .scale = images.scale};
+          .scale = {.mean = preprocessor.mean, .deviation = preprocessor.deviation}};
 }
 
 training::TrainedModel TrainedOf(const VitSettings& settings, const vit::VitOptions& options,
@@ -51,15 +49,18 @@ training::MakeDryRunModel DryRunModelOf(const VitSettings& settings, const vit::
 }
 
 VitTask::VitTask(const VitSettings& settings, const training::Run& run, const data::ImageSets& images,
-                 const vit::VitOptions& options, const std::optional<vit::HuggingFaceVit>& files)
+                 const vit::VitOptions& options, const std::optional<vit::HuggingFaceVit>& files,
+                 const vit::Preprocessor& preprocessor)
     : settings_(settings),
       run_(run),
       images_(images),
+      preprocessor_(preprocessor),
       files_(files),
       model_(options, at::TensorOptions(at::kMeta).dtype(settings.master_type())),
-      train_(images.train, TransformOf(settings, images, *data::ParseAugmentation(settings.augment)),
+      train_(images.train, TransformOf(settings, preprocessor, *data::ParseAugmentation(settings.augment)),
              settings.compute_type()),
-      test_(images.test, TransformOf(settings, images, data::Augmentation::kNone), settings.compute_type()),
+      test_(images.test, TransformOf(settings, preprocessor, data::Augmentation::kNone),
+            settings.compute_type()),
       schedule_(settings.optimizer.Schedule()),
       sampler_({.samples = images.train->samples(),
                 .batch_size = settings.GlobalBatch(run.data.size()),
@@ -145,6 +146,11 @@ absl::StatusOr<image_training::TestResult> VitTask::Test() {
   const std::string iter = step_ > 0 ? absl::StrCat("iter=", step_ - 1, " ") : "";
   run_.log.Info(absl::StrFormat("%stest_loss=%.6f test_acc=%.6f", iter, test.loss, test.accuracy));
   return test;
+}
+
+void VitTask::Save(parallel::CheckpointState& state) const {
+  sampler_.Save(state);
+  state.texts[kPreprocessorText] = vit::PreprocessorText(preprocessor_, settings_.image_size);
 }
 
 absl::Status VitTask::Restore(const parallel::Checkpoint& checkpoint) {

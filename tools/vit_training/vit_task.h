@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/images/image_source.h"
+#include "models/vit/preprocessor.h"
 #include "models/vit/safetensors.h"
 #include "models/vit/vit.h"
 #include "parallel/optim/lr_schedule.h"
@@ -28,7 +29,8 @@ class VitTask final : public training::TrainingTask {
  public:
   // All arguments outlive the task. `files`: of --init-from, with these options.
   VitTask(const VitSettings& settings, const training::Run& run, const data::ImageSets& images,
-          const vit::VitOptions& options, const std::optional<vit::HuggingFaceVit>& files);
+          const vit::VitOptions& options, const std::optional<vit::HuggingFaceVit>& files,
+          const vit::Preprocessor& preprocessor);
 
   const vit::Vit& vit() const { return model_; }
 
@@ -43,7 +45,7 @@ class VitTask final : public training::TrainingTask {
   bool EvaluationIsDue() const override;
   absl::Status EndStep(const training::StepReport& report, bool evaluates) override;
   absl::Status EvaluateOnly() override { return Test().status(); }
-  void Save(parallel::CheckpointState& state) const override { sampler_.Save(state); }
+  void Save(parallel::CheckpointState& state) const override;
   absl::Status Restore(const parallel::Checkpoint& checkpoint) override;
   std::vector<training::Recorded> metrics() const override;
   training::HistoryPlots plots() const override;
@@ -56,6 +58,7 @@ class VitTask final : public training::TrainingTask {
   const training::Run& run_;
   const data::ImageSets& images_;
   const std::optional<vit::HuggingFaceVit>& files_;
+  const vit::Preprocessor& preprocessor_;
   vit::Vit model_;
   image_training::ImageBatches train_, test_;
   parallel::LrSchedule schedule_;
