@@ -1,13 +1,10 @@
 """report from its command line: numbers by hand, bad input in one line, narrow and plain terminals."""
 import csv
-import http.client
 import io
 import itertools
 import json
 import os
 import re
-import signal
-import socket
 import statistics
 import subprocess
 import unittest
@@ -284,80 +281,6 @@ class CurveDataTest(runs.ReportTest):
         self.assertEqual(data["runs"][0]["label"], "a<script>.h5")
         self.assertEqual(self.text("page.html").count("<script"), 2)
         self.assertNotIn("<img", self.text("page.html"))
-
-
-class FollowTest(runs.ReportTest):
-    def get(self, method="GET", path="/", **headers):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        self.addCleanup(connection.close)
-        connection.request(method, path, headers={name.replace("_", "-"): text for name, text in headers.items()})
-        answer = connection.getresponse()
-        return answer, answer.read().decode()
-
-    def test_the_page_grows_with_the_run(self):
-        writer = self.grow("run.h5")
-        server, self.port = self.follow("run.h5")
-        self.assertRegex(self.get()[1], "run.h5: holds no draws yet")
-        seen, loss = set(), []
-        for i in range(8):
-            self.append(writer)
-            loss.append(1 / (1 + i))
-            answer, page = self.get()
-            tag = answer.headers["ETag"]
-            self.assertNotIn(tag, seen)
-            seen.add(tag)
-            data, (curves,) = self.curve_data(page)
-            # One value is a constant, without a curve.
-            self.assertEqual(curves.get("loss", {}).get("y"), loss if i else None)
-            self.assertEqual((data["runs"][0]["draws"], data["runs"][0]["complete"]), (i + 1, False))
-            unchanged, nothing = self.get(If_None_Match=tag)
-            self.assertEqual((unchanged.status, nothing), (304, ""))
-        writer.stdin.close()
-        self.assertEqual(writer.wait(60), 0)
-        data, _ = self.curve_data(self.get()[1])
-        self.assertTrue(data["runs"][0]["complete"])
-        self.report("run.h5", "--html=page.html", "--plots=none")
-        self.assertEqual(data, self.curve_data(self.text("page.html"))[0])
-        server.send_signal(signal.SIGINT)
-        self.assertEqual((server.wait(60), server.stderr.read().splitlines()[-1]), (130, "report: interrupted"))
-
-    def test_only_this_machine_and_only_reading(self):
-        self.write("run", "run.h5")
-        _, self.port = self.follow("run.h5")
-        for host in ("127.0.0.1", "localhost"):
-            self.assertEqual(self.get(Host="%s:%d" % (host, self.port))[0].status, 200)
-        # A name that somebody else leads here.
-        for host in ("example.org", "example.org:%d" % self.port, "127.0.0.1", "127.0.0.1.example.org:%d" % self.port):
-            answer, text = self.get(Host=host)
-            self.assertEqual(answer.status, 403, host)
-            self.assertNotIn("loss", text)
-        for method in ("POST", "PUT", "DELETE", "HEAD", "OPTIONS"):
-            self.assertEqual(self.get(method)[0].status, 405, method)
-        for path in ("/run.h5", "/../run.h5", "//", "/?x"):
-            self.assertEqual(self.get(path=path)[0].status, 200 if path == "/?x" else 404, path)
-        answer, page = self.get()
-        self.assertIn("connect-src 'self'", page)
-        self.assertNotIn("Access-Control-Allow-Origin", answer.headers)
-        # Other addresses of this machine have nobody at the port.
-        with self.assertRaises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.2", self.port), 60)
-        self.report("run.h5", "--follow", "--port=%d" % self.port, code=1)
-        self.assertRegex(self.err, "^report: port %d of 127.0.0.1 is taken .*--port=0 for a free one\n$" % self.port)
-
-    def test_a_page_in_a_file_asks_nobody(self):
-        self.write("run", "run.h5")
-        self.report("run.h5", "--html=page.html", "--plots=none")
-        self.assertNotIn("data-follows", self.text("page.html"))
-        self.assertIn("default-src 'none'", self.text("page.html"))
-        self.assertNotIn("connect-src", self.text("page.html"))
-
-    def test_wrong_command_lines(self):
-        for expected, code, *arguments in ((".*absent.h5: no such file", 1, "absent.h5", "--follow"),
-                                           ("--port: expected 0 to 65535", 2, "a.h5", "--follow", "--port=65536"),
-                                           ("--port: expected with --follow", 2, "a.h5", "--port=80"),
-                                           ("--follow: expected without --html", 2, "a.h5", "--follow", "--html=a.html")):
-            self.assertEqual(self.report(*arguments, code=code), "")
-            self.assertRegex(self.err, "^report: " + expected + r".*\n$")
 
 
 # As MLflow documents and reads its file store: JSON is YAML, a metric is a file of "milliseconds value step".
