@@ -338,6 +338,26 @@ class MlflowTest(runs.ReportTest):
         self.assertEqual([step for _, _, step in self.metric(runs["tokens.h5"][0], "loss")], [10, 20, 30])
         self.assertEqual(self.text("mlruns/0/meta.yaml"), "name: mine\n")
 
+    def test_what_people_add_stays(self):
+        self.write("run", "run.h5")
+        self.report("run.h5", "--mlflow=mlruns", "--plots=none")
+        (run,) = self.runs_in("mlruns")
+        folder = "mlruns/0/%s/" % run
+        os.mkdir(self.path(folder + "artifacts/model"))
+        added = {"artifacts/model/weights": "1 2 3", "tags/mlflow.note.content": "the good one", "tags/mine": "yes"}
+        for name, text in added.items():
+            with open(self.path(folder + name), "w") as file:
+                file.write(text)
+        for name in ("tags/host", "params/dtype", "metrics/dt"):
+            with open(self.path(folder + name), "w") as file:
+                file.write("old")
+        self.report("run.h5", "--mlflow=mlruns", "--plots=none", "--metrics=loss")
+        self.assertEqual({name: self.text(folder + name) for name in added}, added)
+        self.assertEqual((self.text(folder + "tags/host"), self.text(folder + "params/dtype")), ("node17", "float32"))
+        self.assertEqual(os.listdir(self.path(folder + "metrics")), ["loss"])
+        self.assertEqual(set(os.listdir(self.path("mlruns/0"))), {run, "meta.yaml"})
+        self.assertEqual(set(os.listdir(self.path(folder))), {"meta.yaml", "metrics", "params", "tags", "artifacts"})
+
     def test_names_do_not_leave_the_folder(self):
         self.write("hostile_names", "a.h5")
         self.report("a.h5", "--mlflow=mlruns", "--plots=none")
