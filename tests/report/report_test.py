@@ -433,6 +433,18 @@ class TerminalTest(runs.ReportTest):
         self.assertRegex(self.out, "1 of 100 values above .* not shown")
         self.assertNotRegex(self.report("run.h5", "--plots=none"), "not shown")
 
+    def test_a_plot_of_no_metric_is_an_error(self):
+        self.write("run", "run.h5")
+        self.write("late", "late.h5")
+        self.assertEqual(self.report("run.h5", "--plots=loss,lss", code=1), "")
+        self.assertRegex(self.err, r"^report: --plots: no metric lss; there are loss, dt, dt_min, .*\n$")
+        self.assertEqual(self.report("run.h5", "late.h5", "--plots=lss", code=1), "")
+        self.assertRegex(self.err, r"^report: --plots: no metric lss; there are loss, dt, .*, late\n$")
+        # One run has it.
+        self.assertIn("\u250c", self.report("run.h5", "late.h5", "--plots=late"))
+        # Only texts have plots.
+        self.report("run.h5", "--plots=lss", "--format=json")
+
     def test_an_unwritable_page(self):
         self.write("run", "run.h5")
         self.report("run.h5", "--html=absent/page.html", "--plots=none", code=1)
