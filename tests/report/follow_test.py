@@ -82,6 +82,22 @@ class FollowTest(runs.ReportTest):
             self.assertEqual(self.report(*arguments, code=code), "")
             self.assertRegex(self.err, "^report: " + expected + r".*\n$")
 
+    # A run closes its history, then writes the trace.
+    def test_a_trace_that_comes_after_the_history(self):
+        self.write("run", "run.h5")
+        _, self.port = self.follow("run.h5")
+        answer, page = self.get()
+        self.assertRegex(page, "No timeline: .*trace.json")
+        self.assertEqual(self.get(If_None_Match=answer.headers["ETag"])[0].status, 304)
+        self.write_trace()
+        changed, page = self.get(If_None_Match=answer.headers["ETag"])
+        self.assertEqual(changed.status, 200)
+        self.assertIn("A step, rank by rank", page)
+        self.assertNotIn("No timeline", page)
+        self.assertEqual(self.get(If_None_Match=changed.headers["ETag"])[0].status, 304)
+        os.remove(self.path("trace.json"))
+        self.assertIn("No timeline", self.get()[1])
+
     def test_silent_connections_delay_nobody_for_long(self):
         self.write("run", "run.h5")
         _, self.port = self.follow("run.h5")
