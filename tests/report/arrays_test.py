@@ -59,6 +59,14 @@ class MetricsTest(runs.ReportTest):
         self.assertNotIn("over ranks", text)
         self.assertEqual(set(self.curves("run.h5")[1][0]), set(names))
 
+    def test_whole_numbers_have_all_digits(self):
+        self.write_arrays("run.h5", seen=[2.0**40, 2.0**40 + 1, 2.0**41], rate=[1234567.5, 1e12, 2e12], fixed=[2.0**40] * 3)
+        text = self.report("run.h5", "--plots=none", "--columns=200")
+        self.assertRegex(text, r"seen +3 +1,099,511,627,777 .* 1,099,511,627,776 +2,199,023,255,552 +2,199,023,255,552\n")
+        self.assertRegex(text, r"rate +3 +1e12 ")
+        self.curves("run.h5")
+        self.assertIn("Constant: fixed (1,099,511,627,776).", self.text("page.html"))
+
     def test_the_smallest_numbers_have_plots(self):
         self.write_arrays("run.h5", loss=[-5e-324, 5e-324])
         self.assertIn("\u250c", self.report("run.h5"))

@@ -158,7 +158,12 @@ std::string SlowestSentence(const RunNumbers& run) {
 }  // namespace
 
 std::string MetricText(double value, const MetricNumbers& numbers) {
-  return base::FormatQuantity(value, numbers.metric.units);
+  constexpr double kShort = 1e6, kMostExact = 0x1p53;  // FormatQuantity keeps all digits of shorter ones
+  const std::string& units = numbers.metric.units;
+  const double size = std::abs(value);
+  const bool counts = numbers.summary.whole && units != "s" && units != "bytes";
+  if (counts && size >= kShort && size <= kMostExact) return base::FormatCount(std::llround(value));
+  return base::FormatQuantity(value, units);
 }
 
 ReportTable RunTable(absl::Span<const RunNumbers> runs) {

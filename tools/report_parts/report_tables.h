@@ -23,7 +23,8 @@ struct ReportTable {
   }
 };
 
-// A value of the metric, or a statistic of its values.
+// A value of the metric, or a statistic of its values: base::FormatQuantity, but whole numbers without a unit prefix keep
+// all digits, as counters of steps and tokens have.
 std::string MetricText(double value, const MetricNumbers& numbers);
 
 // What each run is: its file, number of draws and attributes; a row per property, a column per run.
