@@ -118,6 +118,10 @@ int Main(int argc, char** argv) {
   }
   const std::vector<RunNumbers> runs = ReadRuns(files);
   if (runs.empty()) return 1;
+  if (absl::GetFlag(FLAGS_format) == "text") {
+    if (const absl::Status known = CheckPlots(runs, Names(absl::GetFlag(FLAGS_plots))); !known.ok())
+      return Fail(std::string(known.message()), 1);
+  }
   Print(runs);
   if (const std::string folder = base::FromUser(absl::GetFlag(FLAGS_mlflow)); !folder.empty()) {
     if (const absl::Status done = ExportToMlflow(runs, folder); !done.ok())

@@ -17,6 +17,7 @@ constexpr std::size_t kFewValues = 20;
 constexpr double kMargin = 0.05;
 // Values up to this fraction of the range beyond it are shown: the curve keeps at least half of the height.
 constexpr double kReach = 0.5;
+constexpr double kLeastStep = 1e-322;
 
 struct Interval {
   double low = Limits::infinity();
@@ -112,8 +113,8 @@ std::vector<Tick> LinearTicks(const Axis& axis, int most) {
   const base::Unit unit = base::UnitFor(std::max(std::abs(axis.low), std::abs(axis.high)), axis.unit);
   const double low = axis.low / unit.size, high = axis.high / unit.size;
   const double largest = std::max(std::abs(low), std::abs(high));
-  // Below this, neighbouring doubles are too far apart for steps.
-  double step = RoundUp(std::max((high - low) / most, 1e-12 * largest));
+  // Below this, neighbouring doubles are too far apart for steps, or the power of ten would be 0.
+  double step = RoundUp(std::max({(high - low) / most, 1e-12 * largest, kLeastStep}));
   while (std::floor(high / step + 1e-9) - std::ceil(low / step - 1e-9) + 1 > most) step = RoundUp(1.5 * step);
   std::vector<Tick> ticks;
   for (double index = std::ceil(low / step - 1e-9); index * step <= high + 1e-9 * step; ++index) {

@@ -68,8 +68,17 @@ TEST(AxisFor, ASeriesApartFromTheOthersIsNoOutlier) {
 }
 
 TEST(AxisFor, HasPlaceForEveryInput) {
-  for (const std::vector<double>& values :
-       {std::vector<double>{}, {kNan, kInfinity}, {0}, {5}, {-3, -3}, {1e308, -1e308}, {1e-320}, {1e300}}) {
+  for (const std::vector<double>& values : {std::vector<double>{},
+                                            {kNan, kInfinity},
+                                            {0},
+                                            {5},
+                                            {-3, -3},
+                                            {1e308, -1e308},
+                                            {1e-320},
+                                            {1e300},
+                                            {-5e-324, 5e-324},
+                                            {0, 5e-324},
+                                            {1e-310, 3e-310}}) {
     for (const bool logarithmic : {false, true}) {
       const Axis axis = RobustAxis(values, logarithmic);
       EXPECT_TRUE(std::isfinite(axis.low) && std::isfinite(axis.high));

@@ -354,6 +354,33 @@ class PageTest(runs.ReportTest):
         self.assertEqual(len(self.read_at(page, 0.5)), 3)
         self.assertEqual(page.problems, [])
 
+    # Of names that JavaScript's objects have, too.
+    def test_units_of_any_name(self):
+        self.write_arrays("run.h5", loss=([30.0, 20.0, 11.5], {"units": "constructor"}),
+                          seen=([2.0**40, 2.0**40 + 1, 2.0**41], {"units": "toString"}))
+        page = self.page("run.h5")
+        self.assertEqual(page.problems, [])
+        self.assertEqual([chart["points"] for chart in page.evaluate(CHARTS)], [3, 3])
+        # Counts with all digits.
+        self.assertEqual(" ".join(self.read_at(page, 1)), "step 2 2,199,023,255,552")
+
+    def test_captions_say_what_is_nan(self):
+        loss = [3.0 - i / 1500 for i in range(2800)] + [math.nan] * 200
+        loss[1234] = math.nan
+        dt = [0.1 + i % 2 for i in range(3000)]
+        self.write_arrays("a.h5", loss=loss, dt=dt)
+        page = self.page("a.h5")
+        self.keep_picture(page, "nan")
+        captions = "Array.from(document.querySelectorAll('figure[data-metric] figcaption'), e => e.textContent)"
+        text = "1 of 2,800 values is NaN or missing, at step 1,234. NaN or missing from step 2,800 on."
+        self.assertEqual(page.evaluate(captions), [text, ""])
+        self.write_arrays("b.h5", loss=dt, dt=dt)
+        page = self.page("a.h5", "b.h5")
+        self.assertEqual(page.evaluate(captions), ["a.h5: " + text, ""])
+        page.evaluate("document.querySelectorAll('.runs input')[0].click()")
+        self.assertEqual(page.evaluate(captions), ["", ""])
+        self.assertEqual(page.problems, [])
+
     def test_a_page_that_follows_a_run_keeps_what_the_reader_has_set(self):
         writer = self.grow("run.h5")
         for _ in range(3):

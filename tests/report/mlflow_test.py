@@ -23,7 +23,14 @@ class ClientTest(runs.ReportTest):
             self.assertEqual([metric.value for metric in history], list(file["dt"][:]))
         self.assertEqual([metric.step for metric in history], list(range(100)))
         client.set_tag(run.info.run_id, "seen", "yes")
+        with open(self.path("notes.txt"), "w") as file:
+            file.write("the good one")
+        client.log_artifact(run.info.run_id, self.path("notes.txt"))
+        # Exported again, both stay.
+        self.report("run.h5", "--mlflow=mlruns", "--plots=none", "--skip=90")
         self.assertEqual(client.get_run(run.info.run_id).data.tags["seen"], "yes")
+        self.assertEqual([artifact.path for artifact in client.list_artifacts(run.info.run_id)], ["notes.txt"])
+        self.assertEqual(len(client.get_metric_history(run.info.run_id, "dt")), 10)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,10 @@
 """report from its command line: numbers by hand, bad input in one line, narrow and plain terminals."""
 import csv
-import http.client
 import io
 import itertools
 import json
 import os
 import re
-import signal
-import socket
 import statistics
 import subprocess
 import unittest
@@ -286,80 +283,6 @@ class CurveDataTest(runs.ReportTest):
         self.assertNotIn("<img", self.text("page.html"))
 
 
-class FollowTest(runs.ReportTest):
-    def get(self, method="GET", path="/", **headers):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        self.addCleanup(connection.close)
-        connection.request(method, path, headers={name.replace("_", "-"): text for name, text in headers.items()})
-        answer = connection.getresponse()
-        return answer, answer.read().decode()
-
-    def test_the_page_grows_with_the_run(self):
-        writer = self.grow("run.h5")
-        server, self.port = self.follow("run.h5")
-        self.assertRegex(self.get()[1], "run.h5: holds no draws yet")
-        seen, loss = set(), []
-        for i in range(8):
-            self.append(writer)
-            loss.append(1 / (1 + i))
-            answer, page = self.get()
-            tag = answer.headers["ETag"]
-            self.assertNotIn(tag, seen)
-            seen.add(tag)
-            data, (curves,) = self.curve_data(page)
-            # One value is a constant, without a curve.
-            self.assertEqual(curves.get("loss", {}).get("y"), loss if i else None)
-            self.assertEqual((data["runs"][0]["draws"], data["runs"][0]["complete"]), (i + 1, False))
-            unchanged, nothing = self.get(If_None_Match=tag)
-            self.assertEqual((unchanged.status, nothing), (304, ""))
-        writer.stdin.close()
-        self.assertEqual(writer.wait(60), 0)
-        data, _ = self.curve_data(self.get()[1])
-        self.assertTrue(data["runs"][0]["complete"])
-        self.report("run.h5", "--html=page.html", "--plots=none")
-        self.assertEqual(data, self.curve_data(self.text("page.html"))[0])
-        server.send_signal(signal.SIGINT)
-        self.assertEqual((server.wait(60), server.stderr.read().splitlines()[-1]), (130, "report: interrupted"))
-
-    def test_only_this_machine_and_only_reading(self):
-        self.write("run", "run.h5")
-        _, self.port = self.follow("run.h5")
-        for host in ("127.0.0.1", "localhost"):
-            self.assertEqual(self.get(Host="%s:%d" % (host, self.port))[0].status, 200)
-        # A name that somebody else leads here.
-        for host in ("example.org", "example.org:%d" % self.port, "127.0.0.1", "127.0.0.1.example.org:%d" % self.port):
-            answer, text = self.get(Host=host)
-            self.assertEqual(answer.status, 403, host)
-            self.assertNotIn("loss", text)
-        for method in ("POST", "PUT", "DELETE", "HEAD", "OPTIONS"):
-            self.assertEqual(self.get(method)[0].status, 405, method)
-        for path in ("/run.h5", "/../run.h5", "//", "/?x"):
-            self.assertEqual(self.get(path=path)[0].status, 200 if path == "/?x" else 404, path)
-        answer, page = self.get()
-        self.assertIn("connect-src 'self'", page)
-        self.assertNotIn("Access-Control-Allow-Origin", answer.headers)
-        # Other addresses of this machine have nobody at the port.
-        with self.assertRaises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.2", self.port), 60)
-        self.report("run.h5", "--follow", "--port=%d" % self.port, code=1)
-        self.assertRegex(self.err, "^report: port %d of 127.0.0.1 is taken .*--port=0 for a free one\n$" % self.port)
-
-    def test_a_page_in_a_file_asks_nobody(self):
-        self.write("run", "run.h5")
-        self.report("run.h5", "--html=page.html", "--plots=none")
-        self.assertNotIn("data-follows", self.text("page.html"))
-        self.assertIn("default-src 'none'", self.text("page.html"))
-        self.assertNotIn("connect-src", self.text("page.html"))
-
-    def test_wrong_command_lines(self):
-        for expected, code, *arguments in ((".*absent.h5: no such file", 1, "absent.h5", "--follow"),
-                                           ("--port: expected 0 to 65535", 2, "a.h5", "--follow", "--port=65536"),
-                                           ("--port: expected with --follow", 2, "a.h5", "--port=80"),
-                                           ("--follow: expected without --html", 2, "a.h5", "--follow", "--html=a.html")):
-            self.assertEqual(self.report(*arguments, code=code), "")
-            self.assertRegex(self.err, "^report: " + expected + r".*\n$")
-
-
 # As MLflow documents and reads its file store: JSON is YAML, a metric is a file of "milliseconds value step".
 class MlflowTest(runs.ReportTest):
     def runs_in(self, folder):
@@ -414,6 +337,26 @@ class MlflowTest(runs.ReportTest):
         self.assertEqual((runs["killed.h5"][1]["status"], runs["killed.h5"][1]["end_time"]), (1, None))
         self.assertEqual([step for _, _, step in self.metric(runs["tokens.h5"][0], "loss")], [10, 20, 30])
         self.assertEqual(self.text("mlruns/0/meta.yaml"), "name: mine\n")
+
+    def test_what_people_add_stays(self):
+        self.write("run", "run.h5")
+        self.report("run.h5", "--mlflow=mlruns", "--plots=none")
+        (run,) = self.runs_in("mlruns")
+        folder = "mlruns/0/%s/" % run
+        os.mkdir(self.path(folder + "artifacts/model"))
+        added = {"artifacts/model/weights": "1 2 3", "tags/mlflow.note.content": "the good one", "tags/mine": "yes"}
+        for name, text in added.items():
+            with open(self.path(folder + name), "w") as file:
+                file.write(text)
+        for name in ("tags/host", "params/dtype", "metrics/dt"):
+            with open(self.path(folder + name), "w") as file:
+                file.write("old")
+        self.report("run.h5", "--mlflow=mlruns", "--plots=none", "--metrics=loss")
+        self.assertEqual({name: self.text(folder + name) for name in added}, added)
+        self.assertEqual((self.text(folder + "tags/host"), self.text(folder + "params/dtype")), ("node17", "float32"))
+        self.assertEqual(os.listdir(self.path(folder + "metrics")), ["loss"])
+        self.assertEqual(set(os.listdir(self.path("mlruns/0"))), {run, "meta.yaml"})
+        self.assertEqual(set(os.listdir(self.path(folder))), {"meta.yaml", "metrics", "params", "tags", "artifacts"})
 
     def test_names_do_not_leave_the_folder(self):
         self.write("hostile_names", "a.h5")
@@ -489,6 +432,18 @@ class TerminalTest(runs.ReportTest):
         self.assertIn("draw", self.report("run.h5", "--metrics=dt"))
         self.assertRegex(self.out, "1 of 100 values above .* not shown")
         self.assertNotRegex(self.report("run.h5", "--plots=none"), "not shown")
+
+    def test_a_plot_of_no_metric_is_an_error(self):
+        self.write("run", "run.h5")
+        self.write("late", "late.h5")
+        self.assertEqual(self.report("run.h5", "--plots=loss,lss", code=1), "")
+        self.assertRegex(self.err, r"^report: --plots: no metric lss; there are loss, dt, dt_min, .*\n$")
+        self.assertEqual(self.report("run.h5", "late.h5", "--plots=lss", code=1), "")
+        self.assertRegex(self.err, r"^report: --plots: no metric lss; there are loss, dt, .*, late\n$")
+        # One run has it.
+        self.assertIn("\u250c", self.report("run.h5", "late.h5", "--plots=late"))
+        # Only texts have plots.
+        self.report("run.h5", "--plots=lss", "--format=json")
 
     def test_an_unwritable_page(self):
         self.write("run", "run.h5")

@@ -31,6 +31,19 @@ class ReportTest(unittest.TestCase):
         subprocess.run([WRITE_RUN, kind, self.path(name), *map(str, more)], check=True)
         return self.path(name)
 
+    def write_arrays(self, name, coordinate=None, **arrays):
+        """A file as other programs write it. Of each array the values, with a list for each draw of a vector, or a pair of
+        them and the attributes. `coordinate`: the array that numbers the draws."""
+        described = []
+        for array, values in arrays.items():
+            values, attributes = values if isinstance(values, tuple) else (values, {})
+            width = len(values[0]) if isinstance(values[0], list) else 1
+            flat = [value for row in values for value in row] if width > 1 else values
+            described.append({"name": array, "values": [None if value != value else value for value in flat], "width": width,
+                              "attributes": attributes, "is_coordinate": array == coordinate})
+        subprocess.run([WRITE_RUN, "arrays", self.path(name)], check=True, text=True, input=json.dumps(described))
+        return self.path(name)
+
     def write_trace(self):
         """Three steps of two ranks; the second, of 2 ms, is the median one."""
         events = []

@@ -6,6 +6,8 @@
 //   experts  loads of 16 experts in two layers, DRAWS draws; one NaN
 //   late     `late` from the middle on, `gone` up to the middle, `rare` at every tenth draw, `never` at none
 //   peers    as h5py writes it: arrays without coordinates or attributes
+//   arrays   those that standard input describes: [{"name", "values", "width", "attributes", "is_coordinate"}, ...] in JSON,
+//            where null is NaN and the coordinate is the one dimension scale of all
 //   hostile  attributes and units with markup
 //   hostile_names  a metric whose name ends the page's script
 //   tokens   `iter` 10, 20, 30, and DRAWS tokens in each of the steps
@@ -17,12 +19,15 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "data/hdf5/dimension.h"
 #include "data/hdf5/file.h"
 #include "data/history/history.h"
+#include "nlohmann/json.hpp"
 
 namespace plait::data {
 namespace {
@@ -153,6 +158,35 @@ void WritePeers(const std::string& path) {
   Need(file->Close());
 }
 
+void WriteArrays(const std::string& path) {
+  absl::StatusOr<File> file = File::Create(path);
+  Need(file.status());
+  std::string coordinate;
+  const nlohmann::json arrays = nlohmann::json::parse(std::cin);
+  for (const nlohmann::json& array : arrays) {
+    const std::string name = array.at("name");
+    std::vector<double> values;
+    for (const nlohmann::json& value : array.at("values")) {
+      values.push_back(value.is_null() ? kNaN : value.get<double>());
+    }
+    const std::int64_t width = array.at("width");
+    std::vector<std::int64_t> shape = {static_cast<std::int64_t>(values.size()) / width};
+    if (width > 1) shape.push_back(width);
+    Need(WriteArray<double>(*file, "/" + name, values, shape));
+    for (const auto& [attribute, text] : array.at("attributes").items()) {
+      Need(SetAttribute(*file, "/" + name, attribute, text.get<std::string>()));
+    }
+    if (array.at("is_coordinate")) coordinate = name;
+  }
+  if (!coordinate.empty()) Need(MakeDimension(*file, coordinate));
+  for (const nlohmann::json& array : arrays) {
+    const std::string name = array.at("name");
+    if (!coordinate.empty() && name != coordinate)
+      Need(AttachDimension(*file, "/" + name, "/" + coordinate, 0));
+  }
+  Need(file->Close());
+}
+
 void WriteTokens(const std::string& path, std::int64_t tokens) {
   auto history = Started(path, {});
   for (int i = 1; i <= 3; ++i) {
@@ -218,6 +252,7 @@ int Main(int argc, char** argv) {
   if (kind == "killed") WriteKilled(path);
   if (kind == "late") WriteLate(path);
   if (kind == "peers") WritePeers(path);
+  if (kind == "arrays") WriteArrays(path);
   if (kind == "hostile") WriteHostile(path);
   if (kind == "hostile_names") WriteHostileNames(path);
   if (kind == "tokens") WriteTokens(path, draws);

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "base/quantity.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "tools/report_parts/time_units.h"
 
 namespace plait::report {
 namespace {
@@ -82,14 +85,71 @@ Json CurveOf(const Column& column, const Points& points, bool sparse) {
   return curve;
 }
 
-// Empty if the run has no such metric.
-absl::StatusOr<Column> ColumnCalled(const RunNumbers& run, absl::Span<const char* const> names) {
+// The first of these scalars that the run has, or nullptr.
+const data::TableMetric* ScalarCalled(const RunNumbers& run, absl::Span<const char* const> names) {
   for (const char* name : names) {
     for (const data::TableMetric& metric : run.table->metrics()) {
-      if (!metric.is_vector && IsCalled(metric.name, name)) return run.table->Column(metric.name);
+      if (!metric.is_vector && IsCalled(metric.name, name)) return &metric;
     }
   }
-  return Column();
+  return nullptr;
+}
+
+// Empty if the run has no such metric.
+absl::StatusOr<Column> ColumnCalled(const RunNumbers& run, absl::Span<const char* const> names) {
+  const data::TableMetric* metric = ScalarCalled(run, names);
+  if (metric == nullptr) return Column();
+  return run.table->Column(metric->name);
+}
+
+// Draws without a number get one on the line through the nearest two that have one; of a single one, one apart.
+Column WithoutGaps(Column numbers) {
+  std::vector<std::size_t> known;
+  for (std::size_t draw = 0; draw < numbers.size(); ++draw) {
+    if (!std::isnan(numbers[draw])) known.push_back(draw);
+  }
+  if (known.empty() || known.size() == numbers.size()) return numbers;
+  for (std::size_t draw = 0, next = 0; draw < numbers.size(); ++draw) {
+    if (!std::isnan(numbers[draw])) {
+      ++next;
+      continue;
+    }
+    const std::size_t right = known.size() == 1 ? 0 : std::clamp<std::size_t>(next, 1, known.size() - 1);
+    const std::size_t left = right == 0 ? 0 : right - 1, from = known[left], to = known[right];
+    const double slope = from == to ? 1 : (numbers[to] - numbers[from]) / double(to - from);
+    numbers[draw] = numbers[from] + slope * (double(draw) - double(from));
+  }
+  return numbers;
+}
+
+// Whether the numbers can be places along an axis.
+bool IsAxis(const Column& numbers) {
+  return !numbers.empty() && std::is_sorted(numbers.begin(), numbers.end()) &&
+         std::all_of(numbers.begin(), numbers.end(), [](double v) { return std::isfinite(v); });
+}
+
+// "3 of 2,800 values are NaN or missing, the first at step 100."; "" if none is. A sparse metric has none: it is given rarely.
+std::string NanNote(const MetricNumbers& numbers, const Column& column, const Column& steps,
+                    std::int64_t skipped) {
+  const Summary& summary = numbers.summary;
+  const auto step_of = [&](std::int64_t draw) {
+    const double step = steps[draw];
+    return step == std::round(step) && std::abs(step) < 1e15 ? base::FormatCount(std::llround(step))
+                                                             : absl::StrFormat("%.10g", step);
+  };
+  std::string note;
+  if (!summary.sparse() && summary.inner_nan() > 0) {
+    const auto begin = column.begin() + skipped + summary.first_place;
+    const auto first = std::find_if(begin, column.end(), [](double v) { return std::isnan(v); });
+    const std::int64_t of = summary.last_place - summary.first_place + 1;
+    note = absl::StrCat(base::FormatCount(summary.inner_nan()), " of ", base::FormatCount(of),
+                        summary.inner_nan() == 1 ? " values is NaN or missing, at step "
+                                                 : " values are NaN or missing, the first at step ",
+                        step_of(first - column.begin()), ".");
+  }
+  if (numbers.nan_since < 0) return note;
+  return absl::StrCat(note, note.empty() ? "" : " ", "NaN or missing from step ", step_of(numbers.nan_since),
+                      " on.");
 }
 
 Column SumSoFar(Column column) {
@@ -98,8 +158,7 @@ Column SumSoFar(Column column) {
   return column;
 }
 
-absl::StatusOr<Json> AxesOf(const RunNumbers& run, const Points& points) {
-  PLAIT_ASSIGN_OR_RETURN(const Column steps, StepsOf(run));
+absl::StatusOr<Json> AxesOf(const RunNumbers& run, const Column& steps, const Points& points) {
   PLAIT_ASSIGN_OR_RETURN(Column tokens, ColumnCalled(run, {"tokens"}));
   PLAIT_ASSIGN_OR_RETURN(const Column seconds, SecondsOf(run));
   Json axes = {{"step", PlacesJson(steps, points)}};
@@ -110,7 +169,8 @@ absl::StatusOr<Json> AxesOf(const RunNumbers& run, const Points& points) {
 
 absl::StatusOr<Json> RunJson(const RunNumbers& run, const std::vector<std::string>& metrics) {
   const Points points = PointsOf(run);
-  PLAIT_ASSIGN_OR_RETURN(Json axes, AxesOf(run, points));
+  PLAIT_ASSIGN_OR_RETURN(const Column steps, StepsOf(run));
+  PLAIT_ASSIGN_OR_RETURN(Json axes, AxesOf(run, steps, points));
   Json curves = Json::array();
   for (const std::string& name : metrics) {
     const MetricNumbers* numbers = run.Find(name);
@@ -120,6 +180,8 @@ absl::StatusOr<Json> RunJson(const RunNumbers& run, const std::vector<std::strin
     }
     PLAIT_ASSIGN_OR_RETURN(const Column column, run.table->Column(name));
     curves.push_back(CurveOf(column, points, numbers->summary.sparse()));
+    const std::string note = NanNote(*numbers, column, steps, run.skipped);
+    if (!note.empty()) curves.back()["note"] = note;
   }
   return Json{{"label", run.label},       {"draws", run.draws},   {"complete", run.complete},
               {"per_point", points.part}, {"x", std::move(axes)}, {"curves", std::move(curves)}};
@@ -135,18 +197,24 @@ std::string UnitsOf(absl::Span<const RunNumbers> runs, const std::string& metric
 }  // namespace
 
 absl::StatusOr<Column> StepsOf(const RunNumbers& run) {
-  PLAIT_ASSIGN_OR_RETURN(Column steps, ColumnCalled(run, {"step", "iter"}));
-  const bool counts = !steps.empty() && std::is_sorted(steps.begin(), steps.end()) &&
-                      std::all_of(steps.begin(), steps.end(), [](double v) { return std::isfinite(v); });
-  if (counts) return steps;
-  steps.resize(run.draws);
-  for (std::int64_t draw = 0; draw < run.draws; ++draw) steps[draw] = static_cast<double>(draw);
+  for (const char* name : {"step", "iter"}) {
+    PLAIT_ASSIGN_OR_RETURN(Column counter, ColumnCalled(run, {name}));
+    counter = WithoutGaps(std::move(counter));
+    if (IsAxis(counter)) return counter;
+  }
+  PLAIT_ASSIGN_OR_RETURN(Column steps, run.table->DrawNumbers());
+  steps = WithoutGaps(std::move(steps));
+  if (!IsAxis(steps)) std::iota(steps.begin(), steps.end(), 0.0);
   return steps;
 }
 
 absl::StatusOr<Column> SecondsOf(const RunNumbers& run) {
-  PLAIT_ASSIGN_OR_RETURN(Column seconds, ColumnCalled(run, {"dt", "step_time"}));
-  return SumSoFar(std::move(seconds));
+  const data::TableMetric* time = ScalarCalled(run, {"dt", "step_time"});
+  const double seconds = time == nullptr ? 0 : SecondsPerUnit(*time);
+  if (seconds == 0) return Column();
+  PLAIT_ASSIGN_OR_RETURN(Column times, run.table->Column(time->name));
+  for (double& value : times) value *= seconds;
+  return SumSoFar(std::move(times));
 }
 
 ChartedMetrics ChartedOf(absl::Span<const RunNumbers> runs) {

@@ -5,15 +5,20 @@
 //  "metrics": [{"name", "units"}, ...],                                    // a chart each
 //  "runs": [{"label", "draws", "complete", "per_point",
 //            "x": {"step": [...], "tokens": [...], "time": [...]},         // at each point
-//            "curves": [{"y": [...], "low": [...], "high": [...], "sparse"} or null, ...]}]}   // by metric
+//            "curves": [{"y": [...], "low": [...], "high": [...], "sparse", "note"} or null, ...]}]}
+//                                                                          // by metric
 //
 // In runs of up to kMostPoints draws a point is one draw, with the exact numbers of the file and without "low" and
 // "high". In longer runs a point is per_point consecutive draws: y is their median, low and high their extremes,
 // rounded to seven digits, x that of the middle draw. null is NaN or not given; infinities are the strings "Infinity"
 // and "-Infinity".
 //
-// step: metric `step` or `iter` if it is finite and ascending, else the number of the draw. time: seconds so far, the
-// cumulative sum of `dt` or `step_time`. tokens: the cumulative sum of `tokens`.
+// note: how many values are NaN, and since which step there is none, a sentence or two; left out if none is missing.
+//
+// step: metric `step` or `iter`, else the file's own numbers of the draws (HistoryTable::DrawNumbers), if they are finite
+// and ascending, else 0, 1, ... Where single draws have no number, it is put between those of their neighbours. time:
+// seconds so far, the cumulative sum of `dt` or `step_time`, which have a unit of time (SecondsPerUnit). tokens: the
+// cumulative sum of `tokens`.
 #ifndef PLAIT_TOOLS_REPORT_PARTS_CURVE_DATA_H_
 #define PLAIT_TOOLS_REPORT_PARTS_CURVE_DATA_H_
 

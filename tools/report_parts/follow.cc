@@ -12,33 +12,61 @@
 namespace plait::report {
 namespace {
 
-// A version string that changes whenever a history or its journal is written.
-std::string StampOf(const std::vector<std::string>& files) {
+void AddStamp(const std::string& file, std::string& stamp) {
+  std::error_code absent;
+  const auto size = std::filesystem::file_size(file, absent);
+  const auto written = std::filesystem::last_write_time(file, absent);
+  absl::StrAppend(&stamp, absent ? 0 : size, ".", absent ? 0 : written.time_since_epoch().count(), ".");
+}
+
+// A version string that changes whenever a history, its journal or a trace is written.
+std::string StampOf(const std::vector<std::string>& files, const std::vector<std::string>& traces) {
   std::string stamp;
   for (const std::string& file : files) {
-    for (const char* part : {"", ".journal"}) {
-      std::error_code absent;
-      const auto size = std::filesystem::file_size(file + part, absent);
-      const auto written = std::filesystem::last_write_time(file + part, absent);
-      absl::StrAppend(&stamp, absent ? 0 : size, ".", absent ? 0 : written.time_since_epoch().count(), ".");
-    }
+    AddStamp(file, stamp);
+    AddStamp(file + ".journal", stamp);
   }
+  for (const std::string& trace : traces) AddStamp(trace, stamp);
   return stamp;
 }
 
-std::string PageOf(const std::vector<std::string>& files, const RunOptions& options) {
+struct PageOfRuns {
+  std::string html;
+  std::vector<std::string> traces;  // that the histories name, whether they exist or not
+};
+
+PageOfRuns Read(const std::vector<std::string>& files, const RunOptions& options) {
+  PageOfRuns page;
   std::vector<RunNumbers> runs;
   std::vector<std::string> notes;
   for (const std::string& file : files) {
     absl::StatusOr<RunNumbers> run = ReadRun(file, options);
-    if (run.ok()) {
-      runs.push_back(*std::move(run));
-    } else {
+    if (!run.ok()) {
       notes.push_back(absl::StrCat(run.status().message(), "."));
+      continue;
     }
+    if (const std::string trace = TracePath(*run); !trace.empty()) page.traces.push_back(trace);
+    runs.push_back(*std::move(run));
   }
   Label(runs);
-  return PageHtml(runs, {.follows = true, .notes = notes});
+  page.html = PageHtml(runs, {.follows = true, .notes = notes});
+  return page;
+}
+
+// The page of the files as they are now, or `served` if they have not changed since. A run writes its trace after it has
+// closed its history; `traces` are those known from the last reading.
+void Refresh(const std::vector<std::string>& files, const RunOptions& options,
+             std::vector<std::string>& traces, ServedPage& served) {
+  constexpr int kRounds = 2;  // the first learns of traces, whose stamps it cannot have taken
+  for (int round = 0; round < kRounds; ++round) {
+    // Taken before reading, so that what is written meanwhile is read next time.
+    std::string stamp = StampOf(files, traces);
+    if (served.version == stamp) return;
+    PageOfRuns page = Read(files, options);
+    served = {std::move(stamp), std::move(page.html)};
+    if (page.traces == traces) return;
+    traces = std::move(page.traces);
+  }
 }
 
 }  // namespace
@@ -50,10 +78,9 @@ absl::Status Follow(const std::vector<std::string>& files, const RunOptions& opt
       return absl::NotFoundError(absl::StrCat(file, ": no such file"));
   }
   ServedPage served;
+  std::vector<std::string> traces;
   const auto page = [&] {
-    // Taken before reading, so that what is written meanwhile is read next time.
-    const std::string stamp = StampOf(files);
-    if (served.version != stamp) served = {stamp, PageOf(files, options)};
+    Refresh(files, options, traces, served);
     return served;
   };
   return ServePage(port, page, [](const std::string& address) {

@@ -11,9 +11,9 @@
 namespace plait::report {
 
 // Serves the page of these histories on 127.0.0.1 (page_server.h) and prints its address. Returns on errors only. The
-// files and their journals are read again when they have changed, and never written. A history that cannot be read yet,
-// such as one without draws, gives a note on the page. NOT_FOUND if a file does not exist at the start; errors of
-// ServePage.
+// files, their journals and traces are read again when they have changed, and never written. A history that cannot be
+// read yet, such as one without draws, gives a note on the page. NOT_FOUND if a file does not exist at the start; errors
+// of ServePage.
 absl::Status Follow(const std::vector<std::string>& files, const RunOptions& options, int port);
 
 }  // namespace plait::report

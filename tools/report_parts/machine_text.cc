@@ -72,13 +72,13 @@ Json AxesJson(const RunNumbers& run) {
 
 Json RanksJson(const RunNumbers& run) {
   Json ranks = Json::object();
-  for (const RankTimes& times : run.ranks) {
-    ranks[times.metric] = {{"units", times.units},
-                           {"medians", Numbers(times.medians)},
-                           {"slowest_shares", Numbers(times.slowest_shares)},
-                           {"slowest", times.slowest < 0 ? Json(nullptr) : Json(times.slowest)},
-                           {"spread", Number(times.spread)},
-                           {"draws", times.draws}};
+  for (const RankNumbers& vector : run.ranks) {
+    ranks[vector.metric] = {{"units", vector.units},
+                            {"medians", Numbers(vector.medians)},
+                            {"slowest_shares", Numbers(vector.slowest_shares)},
+                            {"slowest", vector.slowest < 0 ? Json(nullptr) : Json(vector.slowest)},
+                            {"spread", Number(vector.spread)},
+                            {"draws", vector.draws}};
   }
   return ranks;
 }

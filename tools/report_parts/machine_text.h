@@ -20,7 +20,8 @@ namespace plait::report {
 //            "notes": [...]}],
 //  "changed_settings": {"name": [value by run]},
 //  "comparison": [{"metric", "run", "ratio", "low", "high", "difference"}]}
-// "comparison" is empty for a single run. Numbers are in the units of the file, at full precision; values that are not
+// "slowest" and "spread" are null, and "slowest_shares" is empty, for vectors that do not tell which rank is slow
+// (rank_numbers.h). "comparison" is empty for a single run. Numbers are in the units of the file, at full precision; values that are not
 // finite are null. Invalid UTF-8 is replaced by U+FFFD.
 std::string JsonText(absl::Span<const RunNumbers> runs);
 

@@ -173,7 +173,41 @@ absl::Status WriteExperiment(const fs::path& folder) {
                             {"name", "Default"}}));
 }
 
-// Written under another name first, so that the run appears atomically.
+absl::Status Move(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (!error) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(to.string(), ": cannot be replaced: ", error.message()));
+}
+
+// The files below a folder, relative to it.
+std::vector<fs::path> FilesBelow(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, error)) {
+    if (entry.is_regular_file(error)) files.push_back(fs::relative(entry.path(), folder, error));
+  }
+  return files;
+}
+
+// Replaces what an earlier export wrote into the run's folder by what `partial` holds. All else stays: artifacts, and
+// tags that people have set.
+absl::Status Replace(const fs::path& partial, const fs::path& folder) {
+  for (const fs::path& tag : FilesBelow(partial / "tags")) {
+    PLAIT_RETURN_IF_ERROR(MakeFolder((folder / "tags" / tag).parent_path()));
+    PLAIT_RETURN_IF_ERROR(Move(partial / "tags" / tag, folder / "tags" / tag));
+  }
+  std::error_code error;
+  for (const char* part : {"metrics", "params"}) {
+    fs::rename(folder / part, partial / absl::StrCat("old_", part), error);  // may not exist
+    PLAIT_RETURN_IF_ERROR(Move(partial / part, folder / part));
+  }
+  PLAIT_RETURN_IF_ERROR(Move(partial / "meta.yaml", folder / "meta.yaml"));
+  fs::remove_all(partial, error);
+  return absl::OkStatus();
+}
+
+// Written under another name first, so that a new run appears atomically.
 absl::Status WriteRun(const RunNumbers& run, const fs::path& experiment) {
   Axes axes = {.start = StartOf(run)};
   PLAIT_ASSIGN_OR_RETURN(axes.steps, StepsOf(run));
@@ -189,10 +223,7 @@ absl::Status WriteRun(const RunNumbers& run, const fs::path& experiment) {
     fs::remove_all(partial, error);
     return status;
   }
-  fs::remove_all(folder, error);
-  fs::rename(partial, folder, error);
-  if (!error) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(folder.string(), ": cannot be replaced: ", error.message()));
+  return fs::exists(folder, error) ? Replace(partial, folder) : Move(partial, folder);
 }
 
 }  // namespace

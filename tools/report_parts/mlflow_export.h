@@ -19,12 +19,13 @@
 
 namespace plait::report {
 
-// RUN is a hash of the history's path, so that exporting a run again replaces it. Scalars only, at full precision,
-// without skipped draws; NaN is left out, as a history does not distinguish it from "not given". The timestamp of a
-// value is the run's start plus the time of the steps until then. Characters that MLflow does not allow in names become
-// "_".
+// RUN is a hash of the history's path. Exporting a run again replaces its metrics, parameters, meta.yaml and the tags
+// that it writes; artifacts and other tags, which people add, stay. Scalars only, at full precision, without skipped
+// draws; NaN is left out, as a history does not distinguish it from "not given". Steps and times as of curve_data.h: the
+// timestamp of a value is the run's start plus the time of the steps until then. Characters that MLflow does not allow in
+// names become "_".
 //
-// ALREADY_EXISTS if two names become the same; errors of writing. An earlier export of the run is kept in that case.
+// ALREADY_EXISTS if two names become the same, which leaves an earlier export of the run as it was; errors of writing.
 absl::Status ExportToMlflow(absl::Span<const RunNumbers> runs, const std::string& folder);
 
 }  // namespace plait::report

@@ -54,7 +54,7 @@ std::string ChartTitle(absl::Span<const RunNumbers> runs, const std::string& met
   for (const RunNumbers& run : runs) {
     const MetricNumbers* numbers = run.Find(metric);
     if (numbers == nullptr) continue;
-    const auto shown = [&](double value) { return base::FormatQuantity(value, numbers->metric.units); };
+    const auto shown = [&](double value) { return MetricText(value, *numbers); };
     absl::StrAppend(&title, "; ", run.label, ": median ", shown(numbers->summary.median), ", from ",
                     shown(numbers->summary.min), " to ", shown(numbers->summary.max));
   }
@@ -96,7 +96,7 @@ std::string Constant(absl::Span<const RunNumbers> runs, const std::string& metri
   for (const RunNumbers& run : runs) {
     const MetricNumbers* numbers = run.Find(metric);
     if (numbers == nullptr || numbers->summary.finite == 0) continue;
-    const std::string value = base::FormatQuantity(numbers->summary.min, numbers->metric.units);
+    const std::string value = MetricText(numbers->summary.min, *numbers);
     if (values.empty() || values.back() != value) values.push_back(value);
   }
   return absl::StrCat(metric, " (", absl::StrJoin(values, ", "), ")");

@@ -11,12 +11,16 @@
   };
 
   function scaleOf(largest, unit) {
-    const list = UNITS[unit] || (largest >= 1e5 ? UNITS.count : [[1, ""]]);
+    const list = Object.hasOwn(UNITS, unit) ? UNITS[unit] : (largest >= 1e5 ? UNITS.count : [[1, ""]]);
     return list.find(([size]) => largest >= size) || list[list.length - 1];
   }
   function shown(value, unit) {
     const [size, suffix] = scaleOf(Math.abs(value), unit);
     return String(Number((value / size).toPrecision(4))) + suffix;
+  }
+  // A value of the file: whole numbers, such as counts, with all digits.
+  function exact(value, unit) {
+    return Object.hasOwn(UNITS, unit) || !Number.isSafeInteger(value) ? shown(value, unit) : value.toLocaleString("en");
   }
   function drawn(tag, attributes, parent) {
     const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -94,7 +98,7 @@
       const y = values.y.map((v) => v === null ? NaN : Number(v));
       const numbers = (list) => list ? list.map((v) => v === null ? NaN : Number(v)) : [];
       curves.push({ run: run, colour: "c" + index % COLOURS, x: x, raw: y, y: smoothed(y, choice.smoothing),
-                    low: numbers(values.low), high: numbers(values.high), sparse: values.sparse });
+                    low: numbers(values.low), high: numbers(values.high), sparse: values.sparse, note: values.note });
     });
     return curves;
   }
@@ -130,7 +134,7 @@
     const inside = drawn("g", { "clip-path": "url(#" + clip + ")" }, svg);
     let outside = 0, broken = 0;
     curves.forEach(curve);
-    const notes = [];
+    const notes = curves.filter((c) => c.note).map((c) => (data.runs.length > 1 ? c.run.label + ": " : "") + c.note);
     if (outside) notes.push(outside + (outside > 1 ? " points" : " point") + " beyond the axis, at its edge.");
     if (broken) notes.push(broken + (broken > 1 ? " points" : " point") + " infinite or, on the log scale, not above 0.");
     caption.textContent = notes.join(" ");
@@ -232,7 +236,7 @@
           entry((c.run.per_point > 1 ? "around " : "") + axis.label + " " +
                 (axis.units === "elapsed" ? shown(c.x[i], "elapsed") : c.x[i].toLocaleString("en")));
         }
-        const raw = shown(c.raw[i], metric.units);
+        const raw = (c.run.per_point > 1 ? shown : exact)(c.raw[i], metric.units);
         entry(choice.smoothing > 0 ? shown(c.y[i], metric.units) + " (" + raw + ")" : raw, c.colour, c.run.label);
       });
       figure.classList.toggle("reading", place !== null);

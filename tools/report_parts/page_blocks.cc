@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/quantity.h"
 #include "base/text.h"
+#include "tools/report_parts/time_units.h"
 
 namespace plait::report {
 namespace {
@@ -53,15 +53,22 @@ const MetricNumbers* FindAny(const RunNumbers& run, std::initializer_list<const 
 Fact StepTime(const RunNumbers& run) {
   const MetricNumbers* dt = FindAny(run, {"dt", "train_dt", "train/dt"});
   if (dt == nullptr || dt->per_step.finite == 0) return {};
-  const std::string& units = dt->metric.units;
-  return {
-      FormatQuantity(dt->per_step.median, units),
-      absl::StrCat(FormatQuantity(dt->per_step.p10, units), " to ", FormatQuantity(dt->per_step.p90, units))};
+  const double seconds = SecondsPerUnit(dt->metric);
+  const auto shown = [&](double value) {
+    return seconds > 0 ? FormatQuantity(seconds * value, "s")
+                       : absl::StrCat(FormatQuantity(value), " ", dt->metric.units);
+  };
+  return {shown(dt->per_step.median), absl::StrCat(shown(dt->per_step.p10), " to ", shown(dt->per_step.p90))};
 }
 
 Fact Loss(const RunNumbers& run) {
   const MetricNumbers* loss = FindAny(run, {"loss", "train_loss", "train/loss"});
   if (loss == nullptr) return {};
+  if (loss->nan_since >= 0) {
+    return {"NaN", absl::StrCat("since draw ", base::FormatCount(loss->nan_since), "; before it ",
+                                FormatQuantity(loss->summary.last), ", minimum ",
+                                FormatQuantity(loss->summary.min))};
+  }
   return {FormatQuantity(loss->summary.last), absl::StrCat("minimum ", FormatQuantity(loss->summary.min))};
 }
 
@@ -78,9 +85,6 @@ Fact FactOf(const Rate* rate) {
           absl::StrCat(FormatQuantity(rate->p10), " to ", FormatQuantity(rate->p90))};
 }
 
-// Programs differ in what they call sps: the long name tells.
-bool IsOfAllRanks(const Rate& rate) { return absl::StrContains(rate.what, "all ranks"); }
-
 Fact SamplesOfAllRanks(const RunNumbers& run) {
   const Rate *all = RateNamed(run, "sps_world"), *sps = RateNamed(run, "sps");
   if (all == nullptr && sps != nullptr && IsOfAllRanks(*sps)) all = sps;
@@ -93,6 +97,8 @@ Fact SamplesOfOneRank(const RunNumbers& run) {
 }
 
 Fact Tokens(const RunNumbers& run) {
+  // Others may be of rank 0, or of one rank only.
+  if (const Rate* tps = RateNamed(run, "tps"); tps != nullptr && IsOfAllRanks(*tps)) return FactOf(tps);
   for (const char* name : {"tokens", "tps_world", "tokens_per_second", "tps"}) {
     if (const Rate* rate = RateNamed(run, name)) return FactOf(rate);
   }
@@ -113,9 +119,10 @@ Fact OverlapFact(const RunNumbers& run) {
 }
 
 Fact SlowestRank(const RunNumbers& run) {
-  if (run.ranks.empty() || run.ranks[0].slowest < 0) return {};
-  return {absl::StrCat("rank ", run.ranks[0].slowest),
-          absl::StrCat(base::FormatRatio(run.ranks[0].spread), " times the median rank")};
+  const RankNumbers* ranks = TellsSlowest(run.ranks);
+  if (ranks == nullptr) return {};
+  return {absl::StrCat("rank ", ranks->slowest),
+          absl::StrCat(base::FormatRatio(ranks->spread), " times the median rank")};
 }
 
 // One line per run that has the fact; empty if none has.

@@ -28,10 +28,12 @@ TEST(PageBlocks, SamplesPerSecondOfAllRanksAreCalledSo) {
       << "without a long name";
 }
 
-TEST(PageBlocks, TokensPerSecondAreThoseThatTheRunHas) {
-  const Rate tps = {"tps", "tokens per second of all ranks", 512, 500, 520};
-  EXPECT_THAT(TilesOf({tps}), HasSubstr("<h3>Tokens per second</h3><p><b>512</b> <small>500 to 520"));
-  EXPECT_THAT(TilesOf({tps, {"tokens", "tokens per second, of the median step", 640, 600, 700}}),
+TEST(PageBlocks, TokensPerSecondAreThoseOfAllRanks) {
+  const Rate all = {"tps", "tokens per second of all ranks", 512, 500, 520};
+  const Rate of_a_step = {"tokens", "tokens per second, of the median step", 640, 600, 700};
+  EXPECT_THAT(TilesOf({all}), HasSubstr("<h3>Tokens per second</h3><p><b>512</b> <small>500 to 520"));
+  EXPECT_THAT(TilesOf({all, of_a_step}), HasSubstr("<h3>Tokens per second</h3><p><b>512</b>"));
+  EXPECT_THAT(TilesOf({{"tps", "tokens per second of a rank", 256, 250, 260}, of_a_step}),
               HasSubstr("<h3>Tokens per second</h3><p><b>640</b>"));
   EXPECT_THAT(TilesOf({{"sps", "sps", 8, 7, 9}}), Not(HasSubstr("Tokens")));
 }

@@ -2,7 +2,11 @@
 
 #include <httplib.h>
 
+#include <condition_variable>
 #include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -10,6 +14,7 @@ namespace plait::report {
 namespace {
 
 constexpr char kHost[] = "127.0.0.1";
+constexpr int kThreads = 32, kSilentSeconds = 1;
 constexpr int kForbidden = 403, kMethodNotAllowed = 405, kNotModified = 304;
 
 void Refuse(int status, const std::string& why, httplib::Response& response) {
@@ -17,19 +22,69 @@ void Refuse(int status, const std::string& why, httplib::Response& response) {
   response.set_content(why, "text/plain; charset=utf-8");
 }
 
+// Threads that take the newest connection first. A silent one holds a thread until it is given up; a request that comes
+// behind any number of them waits for the first thread that gives up, not for all.
+class NewestFirst : public httplib::TaskQueue {
+ public:
+  explicit NewestFirst(int threads) {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+  }
+
+  void enqueue(std::function<void()> task) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    tasks_.push_back(std::move(task));
+    changed_.notify_one();
+  }
+
+  void shutdown() override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ends_ = true;
+      changed_.notify_all();
+    }
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  void Work() {
+    for (std::function<void()> task; (task = Next()) != nullptr;) task();
+  }
+
+  // nullptr at the end.
+  std::function<void()> Next() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return ends_ || !tasks_.empty(); });
+    if (tasks_.empty()) return nullptr;
+    std::function<void()> task = std::move(tasks_.back());
+    tasks_.pop_back();
+    return task;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::function<void()>> tasks_;
+  bool ends_ = false;
+  std::vector<std::thread> threads_;
+};
+
 }  // namespace
 
 absl::Status ServePage(int port, const std::function<ServedPage()>& page,
                        const std::function<void(const std::string&)>& ready) {
   httplib::Server server;
   // The library would set SO_REUSEPORT: a second server on this port would get part of its requests.
-  server.set_socket_options([](socket_t socket) {
+  socket_t listening = INVALID_SOCKET;
+  server.set_socket_options([&](socket_t socket) {
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    listening = socket;
   });
   server.set_payload_max_length(0);
-  // A connection that is kept takes one of a few threads.
+  server.new_task_queue = [] { return new NewestFirst(kThreads); };
+  // A connection that is kept takes a thread; a browser opens some without a request.
   server.set_keep_alive_max_count(1);
+  server.set_keep_alive_timeout(kSilentSeconds);
+  server.set_read_timeout(kSilentSeconds);
   const bool bound =
       port == 0 ? (port = server.bind_to_any_port(kHost)) > 0 : server.bind_to_port(kHost, port);
   if (!bound) {
@@ -37,6 +92,8 @@ absl::Status ServePage(int port, const std::function<ServedPage()>& page,
         absl::StrCat("port ", port, " of ", kHost,
                      " is taken or not allowed: choose another, or --port=0 for a free one"));
   }
+  // Five may wait to be accepted, says the library; further ones would try again after a second.
+  listen(listening, SOMAXCONN);
   const std::string authority = absl::StrCat(kHost, ":", port), by_name = absl::StrCat("localhost:", port);
   server.set_pre_routing_handler([&](const httplib::Request& request, httplib::Response& response) {
     const std::string host = request.get_header_value("Host");

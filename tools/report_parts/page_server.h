@@ -19,6 +19,7 @@ struct ServedPage {
 //
 // Listens on 127.0.0.1 only. Requests whose Host header is not 127.0.0.1:port or localhost:port get status 403, which
 // protects from DNS rebinding; methods other than GET get 405. Request bodies are not read.
+// A connection without a request is closed after a second, and holds up others no longer than that.
 //
 // UNAVAILABLE if the port is taken or the server ends.
 absl::Status ServePage(int port, const std::function<ServedPage()>& page,

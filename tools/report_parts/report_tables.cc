@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/quantity.h"
 #include "tools/report_parts/comparison.h"
+#include "tools/report_parts/time_units.h"
 
 namespace plait::report {
 namespace {
@@ -66,21 +67,19 @@ std::vector<std::string> AttributeNames(absl::Span<const RunNumbers> runs) {
 
 // Medians of the minimum and the maximum over ranks, "1.5 ms .. 1.6 ms"; "" if the run has none.
 std::string RangeOverRanks(const RunNumbers& run, const MetricNumbers& mean) {
-  const MetricNumbers* least = run.Find(mean.metric.name + "_min");
-  const MetricNumbers* largest = run.Find(mean.metric.name + "_max");
-  if (least == nullptr || largest == nullptr) return "";
-  const std::string& units = mean.metric.units;
-  return absl::StrCat(base::FormatQuantity(least->summary.median, units), " .. ",
-                      base::FormatQuantity(largest->summary.median, units));
+  const std::string least = mean.metric.name + "_min", largest = mean.metric.name + "_max";
+  if (MeanOfSpread(run, least).empty() || MeanOfSpread(run, largest).empty()) return "";
+  return absl::StrCat(MetricText(run.Find(least)->summary.median, mean), " .. ",
+                      MetricText(run.Find(largest)->summary.median, mean));
 }
 
 Row MetricRow(const RunNumbers& run, const MetricNumbers& numbers) {
   const Summary& summary = numbers.summary;
-  const std::string& units = numbers.metric.units;
-  Row row = {numbers.metric.name, ShownUnits(units), run.label, base::FormatCount(summary.finite)};
+  Row row = {numbers.metric.name, ShownUnits(numbers.metric.units), run.label,
+             base::FormatCount(summary.finite)};
   for (const double value :
        {summary.median, summary.p10, summary.p90, summary.mean, summary.min, summary.max, summary.last}) {
-    row.push_back(base::FormatQuantity(value, units));
+    row.push_back(MetricText(value, numbers));
   }
   row.push_back(RangeOverRanks(run, numbers));
   row.push_back(Remarks(summary, run.skipped));
@@ -90,51 +89,82 @@ Row MetricRow(const RunNumbers& run, const MetricNumbers& numbers) {
 Row ComparisonRow(const RunNumbers& first, const RunNumbers& other, const std::string& name) {
   const MetricNumbers& base = *first.Find(name);
   const MetricNumbers& numbers = *other.Find(name);
-  const std::string& units = numbers.metric.units;
   const Ratio ratio = Compare(base.summary, numbers.summary);
   const bool judged = ratio.verdict != Verdict::kTooFew && ratio.verdict != Verdict::kNoRatio;
   return {name,
           other.label,
-          base::FormatQuantity(base.summary.median, units),
-          base::FormatQuantity(numbers.summary.median, units),
+          MetricText(base.summary.median, base),
+          MetricText(numbers.summary.median, numbers),
           base::FormatRatio(ratio.ratio),
           judged ? absl::StrCat(base::FormatRatio(ratio.low), " .. ", base::FormatRatio(ratio.high)) : "-",
           VerdictText(ratio.verdict)};
 }
 
-void AddRankRows(const RunNumbers& run, const RankTimes& times, int most_ranks, ReportTable& table) {
-  std::vector<std::size_t> order(times.medians.size());
+// The slowest ranks first, where the vector tells, else the largest numbers; ranks without numbers last.
+std::vector<std::size_t> FirstRanks(const RankNumbers& ranks, std::size_t most) {
+  std::vector<std::size_t> order(ranks.medians.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto end = order.begin() + std::min<std::size_t>(order.size(), most_ranks);
-  // A rank without finite times has the median NaN: last, and not the fastest.
-  const auto finite_or = [&](std::size_t rank, double other) {
-    return std::isnan(times.medians[rank]) ? other : times.medians[rank];
+  const auto end = order.begin() + std::min(order.size(), most);
+  const double sign = ranks.slowest_is == SlowestIs::kLowest ? -1 : 1;
+  const auto place = [&](std::size_t rank) {
+    const double median = ranks.medians[rank];
+    return std::isnan(median) ? -std::numeric_limits<double>::infinity() : sign * median;
   };
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  std::partial_sort(order.begin(), end, order.end(), [&](std::size_t a, std::size_t b) {
-    return finite_or(a, -kInfinity) > finite_or(b, -kInfinity);
-  });
-  double fastest = kInfinity;
-  for (const std::size_t rank : order) fastest = std::min(fastest, finite_or(rank, kInfinity));
-  for (auto rank = order.begin(); rank != end; ++rank) {
-    table.rows.push_back({times.metric, run.label, absl::StrCat(*rank),
-                          base::FormatQuantity(times.medians[*rank], times.units),
-                          base::FormatRatio(times.medians[*rank] / fastest),
-                          base::FormatPercent(times.slowest_shares[*rank])});
+  std::partial_sort(order.begin(), end, order.end(),
+                    [&](std::size_t a, std::size_t b) { return place(a) > place(b); });
+  order.erase(end, order.end());
+  return order;
+}
+
+// NaN if the vector does not tell.
+double FastestMedian(const RankNumbers& ranks) {
+  double fastest = kNaN;
+  for (const double median : ranks.medians) {
+    if (ranks.slowest_is == SlowestIs::kLargest) fastest = std::fmin(fastest, median);
+    if (ranks.slowest_is == SlowestIs::kLowest) fastest = std::fmax(fastest, median);
   }
-  // One sentence for each run, about its first vector.
-  if (times.slowest < 0 || &times != &run.ranks[0]) return;
-  if (!table.foot.empty()) table.foot += " ";
-  absl::StrAppend(&table.foot, run.label, ": slowest in ", times.metric, " is rank ", times.slowest, ", ",
-                  base::FormatRatio(times.spread), " times the median rank");
-  if (times.draws < times.of_draws) {
-    absl::StrAppend(&table.foot, " (", base::FormatCount(times.draws), " of ",
-                    base::FormatCount(times.of_draws), " draws looked at)");
+  return fastest;
+}
+
+// Times in seconds, whatever the file's unit: the table has no column for it.
+std::string RankText(double median, const RankNumbers& ranks) {
+  const double seconds = SecondsIn(ranks.units);
+  return seconds > 0 ? base::FormatQuantity(seconds * median, "s")
+                     : base::FormatQuantity(median, ranks.units);
+}
+
+void AddRankRows(const RunNumbers& run, const RankNumbers& ranks, int most_ranks, ReportTable& table) {
+  const double fastest = FastestMedian(ranks);
+  for (const std::size_t rank : FirstRanks(ranks, most_ranks)) {
+    const double share = ranks.slowest_shares.empty() ? kNaN : ranks.slowest_shares[rank];
+    table.rows.push_back({ranks.metric, run.label, absl::StrCat(rank), RankText(ranks.medians[rank], ranks),
+                          base::FormatRatio(ranks.medians[rank] / fastest), base::FormatPercent(share)});
   }
-  table.foot += ".";
+}
+
+// "run.h5: slowest in dt_per_rank is rank 3, 1.2 times the median rank."; "" if nothing tells.
+std::string SlowestSentence(const RunNumbers& run) {
+  const RankNumbers* ranks = TellsSlowest(run.ranks);
+  if (ranks == nullptr) return "";
+  std::string sentence = absl::StrCat(run.label, ": slowest in ", ranks->metric, " is rank ", ranks->slowest,
+                                      ", ", base::FormatRatio(ranks->spread), " times the median rank");
+  if (ranks->draws < ranks->of_draws) {
+    absl::StrAppend(&sentence, " (", base::FormatCount(ranks->draws), " of ",
+                    base::FormatCount(ranks->of_draws), " draws looked at)");
+  }
+  return sentence + ".";
 }
 
 }  // namespace
+
+std::string MetricText(double value, const MetricNumbers& numbers) {
+  constexpr double kShort = 1e6, kMostExact = 0x1p53;  // FormatQuantity keeps all digits of shorter ones
+  const std::string& units = numbers.metric.units;
+  const double size = std::abs(value);
+  const bool counts = numbers.summary.whole && units != "s" && units != "bytes";
+  if (counts && size >= kShort && size <= kMostExact) return base::FormatCount(std::llround(value));
+  return base::FormatQuantity(value, units);
+}
 
 ReportTable RunTable(absl::Span<const RunNumbers> runs) {
   ReportTable table = {.title = "Runs", .header = {""}, .rows = {}};
@@ -214,7 +244,9 @@ ReportTable RankTable(absl::Span<const RunNumbers> runs, int most_ranks) {
                        .rows = {},
                        .texts = 2};
   for (const RunNumbers& run : runs) {
-    for (const RankTimes& times : run.ranks) AddRankRows(run, times, most_ranks, table);
+    for (const RankNumbers& ranks : run.ranks) AddRankRows(run, ranks, most_ranks, table);
+    const std::string sentence = SlowestSentence(run);
+    absl::StrAppend(&table.foot, table.foot.empty() || sentence.empty() ? "" : " ", sentence);
   }
   return WithRunColumn(std::move(table), runs.size() > 1);
 }

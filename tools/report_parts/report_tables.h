@@ -23,6 +23,10 @@ struct ReportTable {
   }
 };
 
+// A value of the metric, or a statistic of its values: base::FormatQuantity, but whole numbers without a unit prefix keep
+// all digits, as counters of steps and tokens have.
+std::string MetricText(double value, const MetricNumbers& numbers);
+
 // What each run is: its file, number of draws and attributes; a row per property, a column per run.
 ReportTable RunTable(absl::Span<const RunNumbers> runs);
 
@@ -36,7 +40,8 @@ ReportTable RateTable(absl::Span<const RunNumbers> runs);
 // Bytes, time in flight and exposed, and overlap, per axis.
 ReportTable TrafficTable(absl::Span<const RunNumbers> runs);
 
-// The slowest ranks of each vector along `rank`, slowest first: at most `most_ranks` rows for each vector and run.
+// The slowest ranks of each vector along `rank`, slowest first: at most `most_ranks` rows for each vector and run. Of a
+// vector that does not tell which rank is slow (rank_numbers.h) the largest numbers.
 ReportTable RankTable(absl::Span<const RunNumbers> runs, int most_ranks);
 
 // Settings that are not the same in all runs; no rows for a single run.

@@ -19,65 +19,10 @@
 #include "tools/report_parts/comparison.h"
 #include "tools/report_parts/steps_per_draw.h"
 #include "tools/report_parts/summary.h"
+#include "tools/report_parts/time_units.h"
 
 namespace plait::report {
 namespace {
-
-// Draws per block, and the largest number of values evaluated (16 MiB).
-constexpr std::int64_t kBlockDraws = 4096;
-constexpr std::int64_t kMostValues = std::int64_t{1} << 21;
-
-struct Tally {
-  std::vector<std::vector<double>> values;  // by rank
-  std::vector<std::int64_t> slowest;        // by rank, draws
-  std::int64_t draws = 0;
-};
-
-void Add(absl::Span<const double> row, Tally& tally) {
-  std::int64_t slowest = -1;
-  for (std::size_t rank = 0; rank < row.size(); ++rank) {
-    if (!std::isfinite(row[rank])) continue;
-    tally.values[rank].push_back(row[rank]);
-    if (slowest < 0 || row[rank] > row[slowest]) slowest = rank;
-  }
-  if (slowest < 0) return;
-  ++tally.slowest[slowest];
-  ++tally.draws;
-}
-
-void Judge(RankTimes& times) {
-  std::vector<double> finite;
-  for (std::size_t rank = 0; rank < times.medians.size(); ++rank) {
-    if (std::isnan(times.medians[rank])) continue;
-    finite.push_back(times.medians[rank]);
-    if (times.slowest < 0 || times.medians[rank] > times.medians[times.slowest]) times.slowest = rank;
-  }
-  if (times.slowest >= 0) times.spread = times.medians[times.slowest] / Quantile(finite, 0.5);
-}
-
-absl::StatusOr<RankTimes> RankTimesOf(const data::HistoryTable& table, const data::TableMetric& metric,
-                                      std::int64_t skip) {
-  const std::int64_t draws = table.draws() - skip;
-  const std::int64_t blocks = (draws + kBlockDraws - 1) / kBlockDraws;
-  const std::int64_t most_blocks = std::max<std::int64_t>(1, kMostValues / (kBlockDraws * metric.width));
-  const std::int64_t stride = (blocks + most_blocks - 1) / most_blocks;
-  Tally tally = {std::vector<std::vector<double>>(metric.width), std::vector<std::int64_t>(metric.width)};
-  for (std::int64_t block = 0; block < blocks; block += stride) {
-    const std::int64_t first = skip + block * kBlockDraws;
-    const std::int64_t count = std::min(kBlockDraws, table.draws() - first);
-    PLAIT_ASSIGN_OR_RETURN(const std::vector<double> rows, table.Rows(metric.name, first, count));
-    for (std::int64_t i = 0; i < count; ++i) {
-      Add(absl::MakeConstSpan(rows).subspan(i * metric.width, metric.width), tally);
-    }
-  }
-  RankTimes times = {.metric = metric.name, .units = metric.units, .draws = tally.draws, .of_draws = draws};
-  for (std::int64_t rank = 0; rank < metric.width; ++rank) {
-    times.medians.push_back(Quantile(tally.values[rank], 0.5));
-    times.slowest_shares.push_back(tally.draws == 0 ? 0 : double(tally.slowest[rank]) / double(tally.draws));
-  }
-  Judge(times);
-  return times;
-}
 
 using data::HistoryTable;
 using data::TableMetric;
@@ -103,11 +48,6 @@ absl::StatusOr<std::vector<const TableMetric*>> Chosen(const HistoryTable& table
   return chosen;
 }
 
-bool IsByRank(const TableMetric& metric) {
-  return metric.dimension == "rank" || absl::StartsWith(metric.dimension, "rank_of_") ||
-         absl::EndsWith(metric.name, "_per_rank");
-}
-
 // `steps` as of StepsPerDraw.
 absl::Status AddMetric(const HistoryTable& table, const TableMetric& metric, const RunOptions& options,
                        const std::vector<double>& steps, RunNumbers& run) {
@@ -115,8 +55,8 @@ absl::Status AddMetric(const HistoryTable& table, const TableMetric& metric, con
     if (metric.width == 0) return absl::OkStatus();
     if (absl::StartsWith(metric.name, "expert_load_")) run.heat_maps.push_back(metric);
     if (!IsByRank(metric)) return absl::OkStatus();
-    PLAIT_ASSIGN_OR_RETURN(RankTimes times, RankTimesOf(table, metric, options.skip));
-    run.ranks.push_back(std::move(times));
+    PLAIT_ASSIGN_OR_RETURN(RankNumbers ranks, ReadRanks(table, metric, options.skip));
+    run.ranks.push_back(std::move(ranks));
     return absl::OkStatus();
   }
   PLAIT_ASSIGN_OR_RETURN(std::vector<double> column, table.Column(metric.name));
@@ -138,31 +78,62 @@ const MetricNumbers* NumbersOf(const RunNumbers& run, absl::Span<const char* con
   return nullptr;
 }
 
-const Summary* SummaryOf(const RunNumbers& run, absl::Span<const char* const> names) {
-  const MetricNumbers* numbers = NumbersOf(run, names);
-  return numbers == nullptr ? nullptr : &numbers->summary;
+// `amount` of each step, as a rate per second.
+Rate PerSecond(std::string name, std::string what, double amount, const Summary& time, double unit_seconds) {
+  const auto rate = [&](double steps_time) { return amount / (unit_seconds * steps_time); };
+  return {std::move(name), std::move(what), rate(time.median), rate(time.p90), rate(time.p10)};
 }
 
 void AddRates(RunNumbers& run) {
-  if (const MetricNumbers* time = NumbersOf(run, {"dt", "step_time"}); time != nullptr) {
-    const Summary& dt = time->per_step;
-    if (dt.median > 0) {
-      run.rates.push_back({"steps", "steps per second", 1 / dt.median, 1 / dt.p90, 1 / dt.p10});
-    }
+  const MetricNumbers* time = NumbersOf(run, {"dt", "step_time"});
+  const double seconds = time == nullptr ? 0 : SecondsPerUnit(time->metric);
+  if (seconds > 0 && time->per_step.median > 0) {
+    run.rates.push_back(PerSecond("steps", "steps per second", 1, time->per_step, seconds));
   }
   // Programs differ in what they call sps or tps (one rank or all): the metric's long name tells.
+  bool counts_all_tokens = false;
   for (const char* name : {"sps", "sps_world", "tps", "tps_world", "tokens_per_second"}) {
     const MetricNumbers* rate = NumbersOf(run, {name});
     if (rate == nullptr || rate->summary.finite == 0) continue;
     const std::string& what = rate->metric.long_name;
     run.rates.push_back({name, what.empty() ? rate->metric.name : what, rate->summary.median,
                          rate->summary.p10, rate->summary.p90});
+    counts_all_tokens |= absl::StartsWith(name, "t") && IsOfAllRanks(run.rates.back());
   }
-  const Summary *tokens = SummaryOf(run, {"tokens"}), *dt = SummaryOf(run, {"dt", "step_time"});
-  if (tokens == nullptr || dt == nullptr || !(dt->median > 0)) return;
-  const double count = tokens->median;
-  run.rates.push_back({"tokens", "tokens per second, of the median step", count / dt->median, count / dt->p90,
-                       count / dt->p10});
+  const MetricNumbers* tokens = NumbersOf(run, {"tokens"});
+  // The run's own rate is the more exact one: dt may be that of rank 0.
+  if (counts_all_tokens || tokens == nullptr || !(seconds > 0 && time->summary.median > 0)) return;
+  run.rates.push_back(PerSecond("tokens", "tokens per second, of the median step", tokens->summary.median,
+                                time->summary, seconds));
+}
+
+// The last draw at which a step was timed; the last of all where the run times none.
+absl::StatusOr<std::int64_t> LastTimedDraw(const HistoryTable& table) {
+  std::int64_t last = table.draws() - 1;
+  for (const TableMetric& metric : table.metrics()) {
+    if (metric.is_vector || !(IsCalled(metric.name, "dt") || IsCalled(metric.name, "step_time"))) continue;
+    PLAIT_ASSIGN_OR_RETURN(const std::vector<double> times, table.Column(metric.name));
+    while (last >= 0 && std::isnan(times[last])) --last;
+    return last < 0 ? table.draws() - 1 : last;
+  }
+  return last;
+}
+
+// A draw without a step, such as one of a test, has no loss and none is missing.
+absl::Status FindVanished(const HistoryTable& table, RunNumbers& run) {
+  std::vector<MetricNumbers*> candidates;
+  for (MetricNumbers& numbers : run.metrics) {
+    const Summary& summary = numbers.summary;
+    const bool ends = summary.last_place >= 0 && summary.last_place + 1 < summary.draws;
+    if (ends && !summary.sparse()) candidates.push_back(&numbers);
+  }
+  if (candidates.empty()) return absl::OkStatus();
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t last_timed, LastTimedDraw(table));
+  for (MetricNumbers* numbers : candidates) {
+    const std::int64_t next = run.skipped + numbers->summary.last_place + 1;
+    if (next <= last_timed) numbers->nan_since = next;
+  }
+  return absl::OkStatus();
 }
 
 AxisTraffic& AxisNamed(const std::string& axis, RunNumbers& run) {
@@ -235,10 +206,9 @@ void AddNotes(const HistoryTable& table, RunNumbers& run) {
 }
 
 void AddTimeline(RunNumbers& run) {
-  const std::string trace = run.Attribute("trace");
+  const std::string trace = TracePath(run);
   if (trace.empty()) return;
-  const std::filesystem::path folder = std::filesystem::path(run.path).parent_path();
-  absl::StatusOr<StepTimeline> timeline = MedianStep((folder / trace).string());
+  absl::StatusOr<StepTimeline> timeline = MedianStep(trace);
   if (timeline.ok()) {
     run.timeline = *std::move(timeline);
   } else {
@@ -254,6 +224,14 @@ bool HasValues(absl::Span<const RunNumbers> runs, const std::string& name) {
 }
 
 }  // namespace
+
+std::string TracePath(const RunNumbers& run) {
+  const std::string trace = run.Attribute("trace");
+  if (trace.empty()) return "";
+  return (std::filesystem::path(run.path).parent_path() / trace).string();
+}
+
+bool IsOfAllRanks(const Rate& rate) { return absl::StrContains(rate.what, "all ranks"); }
 
 bool IsCalled(const std::string& name, const std::string& wanted) {
   return name == wanted || name == "train_" + wanted || name == "train/" + wanted;
@@ -297,6 +275,7 @@ absl::StatusOr<RunNumbers> ReadRun(const std::string& path, const RunOptions& op
     PLAIT_RETURN_IF_ERROR(AddMetric(table, *metric, options, steps, run));
   }
   if (options.metrics.empty()) LeaveOutIdleAxes(run);
+  PLAIT_RETURN_IF_ERROR(FindVanished(table, run));
   AddRates(run);
   AddTraffic(run);
   AddNotes(table, run);
@@ -354,8 +333,10 @@ std::vector<std::string> MetricNames(absl::Span<const RunNumbers> runs) {
 std::string MeanOfSpread(const RunNumbers& run, const std::string& name) {
   for (const char* suffix : {"_mean", "_min", "_max", "_std"}) {
     absl::string_view mean = name;
-    if (absl::ConsumeSuffix(&mean, suffix) && run.Find(std::string(mean)) != nullptr)
-      return std::string(mean);
+    if (!absl::ConsumeSuffix(&mean, suffix) || run.Find(std::string(mean)) == nullptr) continue;
+    // Other programs' grad_norm_max is a metric of its own.
+    const MetricNumbers* spread = run.Find(name);
+    if (spread != nullptr && absl::EndsWith(spread->metric.statistic, "over ranks")) return std::string(mean);
   }
   return "";
 }

@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "data/history/history_table.h"
 #include "data/history/settings_line.h"
+#include "tools/report_parts/rank_numbers.h"
 #include "tools/report_parts/step_timeline.h"
 #include "tools/report_parts/summary.h"
 
@@ -34,6 +35,8 @@ struct MetricNumbers {
   data::TableMetric metric;  // a scalar
   Summary summary;
   Summary per_step;  // of a sum over the steps of a draw (steps_per_draw.h); else the same as `summary`
+  // The draw from which on it has no value though steps were taken; -1: none, or it is sparse.
+  std::int64_t nan_since = -1;
 };
 
 // Messages along one axis of the mesh.
@@ -46,20 +49,9 @@ struct AxisTraffic {
 };
 
 struct Rate {
-  std::string name;  // of the metric, or "steps"
+  std::string name;  // of the metric, or "steps"; "tokens": derived, where the run records none of all ranks
   std::string what;  // "samples per second of one rank"
   double median = kNaN, p10 = kNaN, p90 = kNaN;
-};
-
-struct RankTimes {
-  std::string metric;  // a vector along `rank`, such as dt_per_rank
-  std::string units;
-  std::vector<double> medians = {};         // by rank; NaN for a rank without finite values
-  std::vector<double> slowest_shares = {};  // by rank: fraction of the draws in which it was the slowest
-  std::int64_t slowest = -1;                // rank with the largest median; -1: none
-  double spread = 0;                        // largest median / median of the medians
-  std::int64_t draws = 0;     // draws evaluated: in long runs of many ranks only some blocks are
-  std::int64_t of_draws = 0;  // all draws that are not skipped
 };
 
 struct RunNumbers {
@@ -75,7 +67,7 @@ struct RunNumbers {
   std::vector<MetricNumbers> metrics = {};
   std::vector<Rate> rates = {};
   std::vector<AxisTraffic> traffic = {};
-  std::vector<RankTimes> ranks = {};
+  std::vector<RankNumbers> ranks = {};
   std::vector<data::TableMetric> heat_maps = {};  // vectors shown as heat maps: expert_load_...
   std::optional<StepTimeline> timeline = {};
   std::vector<std::string> notes = {};  // whole sentences
@@ -90,6 +82,12 @@ struct RunNumbers {
 // INVALID_ARGUMENT if `skip` leaves no draws. A trace that cannot be read gives a note.
 absl::StatusOr<RunNumbers> ReadRun(const std::string& path, const RunOptions& options);
 
+// The file that the attribute `trace` names, beside the history; "" if there is none.
+std::string TracePath(const RunNumbers& run);
+
+// Programs differ in what they call sps and tps: `what` tells.
+bool IsOfAllRanks(const Rate& rate);
+
 // Whether `name` is `wanted`, or `wanted` with the prefix train_ or train/ of other programs.
 bool IsCalled(const std::string& name, const std::string& wanted);
 
@@ -100,10 +98,11 @@ void Label(std::vector<RunNumbers>& runs);
 std::string Remarks(const Summary& summary, std::int64_t first_draw);
 
 // Names of the scalar metrics of all runs, those of the first run first, in the order of its file. Statistics over
-// ranks are left out: dt_mean, dt_min, dt_max and dt_std if there is dt.
+// ranks are left out: dt_mean, dt_min, dt_max and dt_std if there is dt (MeanOfSpread).
 std::vector<std::string> MetricNames(absl::Span<const RunNumbers> runs);
 
-// "dt" for dt_mean, dt_min, dt_max and dt_std if the run has dt as well, else "".
+// "dt" for dt_mean, dt_min, dt_max and dt_std if the run has dt as well and their statistic says that they are over
+// ranks ("minimum over ranks"), else "".
 std::string MeanOfSpread(const RunNumbers& run, const std::string& name);
 
 // The most important metrics with values: loss, dt, dtf, dtb, sps, sps_world and accuracy, also with the prefix train_

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "tools/report_parts/time_units.h"
 
 namespace plait::report {
 namespace {
@@ -52,7 +53,7 @@ bool IsSumOverSteps(const data::TableMetric& metric) {
   for (const char* messages : {"comm_bytes_", "comm_in_flight_", "comm_exposed_"}) {
     if (absl::StartsWith(metric.name, messages)) return true;
   }
-  const bool is_time = metric.units == "s" && absl::StartsWith(metric.name, "dt");
+  const bool is_time = SecondsIn(metric.units) > 0 && absl::StartsWith(metric.name, "dt");
   return is_time && (absl::StrContains(metric.long_name, "epoch") ||
                      absl::StrContains(metric.long_name, "since the last"));
 }

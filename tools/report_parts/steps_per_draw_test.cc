@@ -87,6 +87,18 @@ TEST_F(StepsPerDrawTest, ATimeOfOneStepIsNotDivided) {
   EXPECT_DOUBLE_EQ(ReadRun(path_, {})->rates[0].median, 10);
 }
 
+TEST(IsSumOverSteps, InAnyUnitOfTime) {
+  data::TableMetric dt;
+  dt.name = "dt";
+  dt.long_name = kPerEpoch;
+  for (const char* units : {"s", "ms", "min"}) {
+    dt.units = units;
+    EXPECT_TRUE(IsSumOverSteps(dt)) << units;
+  }
+  dt.units = "1/s";
+  EXPECT_FALSE(IsSumOverSteps(dt));
+}
+
 TEST_F(StepsPerDrawTest, WithoutACountOfStepsADrawIsAStep) {
   Write({{{"dt", 0.5}, {"comm_bytes_dp", 7}}, {{"dt", 0.5}, {"comm_bytes_dp", 7}}});
   EXPECT_THAT(Steps(), IsEmpty());

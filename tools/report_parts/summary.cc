@@ -25,6 +25,8 @@ double Select(std::vector<double>& values, std::size_t first, std::size_t last, 
 void CountAndCompact(std::vector<double>& column, Summary& summary) {
   summary.draws = column.size();
   std::size_t kept = 0;
+  constexpr double kMostExact = 0x1p53;
+  bool whole = true;
   long double sum = 0;
   for (std::size_t i = 0; i < column.size(); ++i) {
     const double value = column[i];
@@ -40,10 +42,12 @@ void CountAndCompact(std::vector<double>& column, Summary& summary) {
       continue;
     }
     sum += value;
+    whole = whole && value == std::nearbyint(value) && std::abs(value) <= kMostExact;
     column[kept++] = value;
   }
   column.resize(kept);
   summary.finite = kept;
+  summary.whole = whole && kept > 0;
   if (kept > 0) summary.mean = static_cast<double>(sum / static_cast<long double>(kept));
 }
 

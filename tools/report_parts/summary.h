@@ -26,6 +26,7 @@ struct Summary {
   std::int64_t nan = 0;     // given as NaN, or not given
   std::int64_t positive_infinities = 0;
   std::int64_t negative_infinities = 0;
+  bool whole = false;  // there are finite values, and all are whole numbers of magnitude at most 2^53
   double mean = kNaN, min = kNaN, max = kNaN;
   double last = kNaN;  // the last value that is not NaN; may be infinite
   double p10 = kNaN, median = kNaN, p90 = kNaN;

@@ -32,8 +32,11 @@ ReportTable Wide() {
 // A rank that never recorded a time is shown last, and is not the one that others are compared with.
 TEST(RankTable, ARankWithoutTimesIsNotTheFastest) {
   RunNumbers run;
-  run.ranks = {
-      {.metric = "dt_per_rank", .units = "s", .medians = {std::nan(""), 2, 4}, .slowest_shares = {0, 0, 1}}};
+  run.ranks = {{.metric = "dt_per_rank",
+                .units = "s",
+                .slowest_is = SlowestIs::kLargest,
+                .medians = {std::nan(""), 2, 4},
+                .slowest_shares = {0, 0, 1}}};
   const ReportTable table = RankTable({run}, /*most_ranks=*/8);
   ASSERT_EQ(table.rows.size(), 3);
   std::vector<std::string> text;

@@ -1,7 +1,10 @@
 #include "tools/report_parts/text_report.h"
 
+#include <algorithm>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/text.h"
 #include "tools/report_parts/report_tables.h"
 #include "tools/report_parts/run_plots.h"
@@ -9,6 +12,10 @@
 
 namespace plait::report {
 namespace {
+
+bool AreNames(const std::vector<std::string>& plots) {
+  return !plots.empty() && plots[0] != "none" && plots[0] != "all";
+}
 
 std::string PlotsText(absl::Span<const RunNumbers> runs, const std::vector<std::string>& wanted,
                       const data::TextStyle& style) {
@@ -22,6 +29,23 @@ std::string PlotsText(absl::Span<const RunNumbers> runs, const std::vector<std::
 }
 
 }  // namespace
+
+absl::Status CheckPlots(absl::Span<const RunNumbers> runs, const std::vector<std::string>& plots) {
+  if (!AreNames(plots)) return absl::OkStatus();
+  std::vector<std::string> known;
+  for (const RunNumbers& run : runs) {
+    for (const MetricNumbers& numbers : run.metrics) {
+      const std::string& name = numbers.metric.name;
+      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+    }
+  }
+  for (const std::string& name : plots) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return absl::NotFoundError(
+        absl::StrCat("--plots: no metric ", name, "; there are ", absl::StrJoin(known, ", ")));
+  }
+  return absl::OkStatus();
+}
 
 std::string TextReport(absl::Span<const RunNumbers> runs, const std::vector<std::string>& plots,
                        const data::TextStyle& style) {
