@@ -12,6 +12,8 @@
 namespace plait::parallel {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::size_t kPageBytes = std::size_t{1} << 21;  // a huge page
 constexpr std::size_t kPieceAlignment = 64;
 
@@ -25,13 +27,14 @@ AsyncSaver::AsyncSaver(comm::Communicator comm, std::string root, const SaveOpti
 absl::Status AsyncSaver::Start(std::int64_t step, absl::Span<const TensorPiece> pieces,
                                const CheckpointState& state) {
   PLAIT_RETURN_IF_ERROR(Finish());
+  begin_ = Clock::now();
   PLAIT_ASSIGN_OR_RETURN(SaveTask task, SaveTask::Prepare(comm_, root_, step, pieces, state, options_));
   std::vector<const void*> values = Copy(pieces, task);
   task_.emplace(std::move(task));
   writing_ = std::async(std::launch::async, [task = &*task_, values = std::move(values)] {
     absl::Status written = task->WriteValues(values);
     written.Update(task->Flush());
-    return written;
+    return Written{written, Clock::now()};
   });
   return absl::OkStatus();
 }
@@ -47,10 +50,12 @@ absl::StatusOr<std::optional<SaveReport>> AsyncSaver::Poll() {
 
 absl::StatusOr<std::optional<SaveReport>> AsyncSaver::Finish() {
   if (!in_flight()) return std::nullopt;
-  const absl::Status mine = writing_.get();
+  const Written mine = writing_.get();
+  const Clock::time_point commit = Clock::now();
   SaveTask task = std::move(*task_);
   task_.reset();
-  PLAIT_ASSIGN_OR_RETURN(SaveReport report, task.Commit(mine));
+  PLAIT_ASSIGN_OR_RETURN(SaveReport report, task.Commit(mine.status));
+  seconds_ = std::chrono::duration<double>(mine.end - begin_ + (Clock::now() - commit)).count();
   return std::make_optional(std::move(report));
 }
 

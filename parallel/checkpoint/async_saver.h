@@ -17,6 +17,7 @@
 #ifndef PLAIT_PARALLEL_CHECKPOINT_ASYNC_SAVER_H_
 #define PLAIT_PARALLEL_CHECKPOINT_ASYNC_SAVER_H_
 
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <future>
@@ -56,8 +57,15 @@ class AsyncSaver {
   absl::StatusOr<std::optional<SaveReport>> Poll();
   // Collective. As Poll(), but waits for the threads. nullopt if no save is in flight.
   absl::StatusOr<std::optional<SaveReport>> Finish();
+  // Seconds that the last completed save took this rank, without the time between the end of its thread and the call
+  // that completed the save.
+  double seconds() const { return seconds_; }
 
  private:
+  struct Written {
+    absl::Status status;
+    std::chrono::steady_clock::time_point end;
+  };
   struct Free {
     void operator()(char* memory) const { std::free(memory); }
   };
@@ -71,7 +79,9 @@ class AsyncSaver {
   std::unique_ptr<char[], Free> copy_;
   std::size_t copy_bytes_ = 0;
   std::optional<SaveTask> task_;
-  std::future<absl::Status> writing_;  // the last member: joins before what the thread uses is destroyed
+  std::chrono::steady_clock::time_point begin_;
+  double seconds_ = 0;
+  std::future<Written> writing_;  // the last member: joins before what the thread uses is destroyed
 };
 
 }  // namespace plait::parallel

@@ -25,9 +25,9 @@ bool HaveRatio(double first, double other) {
 // Attributes that differ between any two runs, or that settings determine.
 bool IsIncidental(const std::string& name) {
   static const std::set<std::string>& names = *new std::set<std::string>{
-      "command",     "started",  "trace",    "launch_command",  "folder", "history",
-      "report",      "complete", "finished", "outputs",         "csv",    "json_lines",
-      "tensorboard", "html",     "settings", "resumed_at_draws"};
+      "command",     "started",  "trace",    "launch_command",   "folder", "history",
+      "report",      "complete", "finished", "outputs",          "csv",    "json_lines",
+      "tensorboard", "html",     "settings", "resumed_at_draws", "resumed"};
   return names.count(name) > 0;
 }
 
