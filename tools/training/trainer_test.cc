@@ -11,10 +11,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -36,7 +38,8 @@ constexpr std::int64_t kIn = 3, kOut = 2, kEvaluations = 7;
 struct ToySettings final : Settings {
   int steps = 3;
   bool network = false;  // a convolutional network with dropout, else one linear layer that stays as it is
-  bool loses_parameters = false;   // their file, before --eval-only evaluates them
+  bool loses_parameters = false;  // their file, before --eval-only evaluates them
+  bool evaluates_until_saved = false;
   bool lacks_meta_kernel = false;  // of an operator of the model, which has a dry run
   void Bind(SettingsTable& table) override {
     table.Group("Toy");
@@ -63,6 +66,7 @@ struct Recording {
   std::vector<std::int64_t> counts;
   std::vector<double> evaluated;
   std::vector<std::int64_t> waits;  // for the device, by step
+  std::vector<std::int64_t> saved;  // steps of complete checkpoints at the end of the evaluation
 };
 
 // Files of offloaded state, which have no name: found through /proc.
@@ -115,6 +119,7 @@ class ToyTask final : public TrainingTask {
     recording_.counts.push_back(report.count);
     recording_.waits.push_back(device::testing::TrafficOfHostDevice().to_host);
     if (!evaluates) return absl::OkStatus();
+    if (settings_.evaluates_until_saved) EvaluateUntilSaved();
     device::testing::TrafficOfHostDevice().Reset();
     recording_.evaluated =
         trainer_->Evaluate("test", kEvaluations, 2, [&](std::int64_t batch, DeviceSums& sums) {
@@ -142,6 +147,14 @@ class ToyTask final : public TrainingTask {
   bool always_writes_outputs() const override { return false; }
 
  private:
+  // Ten seconds at most.
+  void EvaluateUntilSaved() {
+    trainer_->Evaluate("test", 200, 1, [&](std::int64_t, DeviceSums&) {
+      recording_.saved = parallel::CompleteSteps(settings_.checkpoint_dir);
+      if (recording_.saved.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    });
+  }
+
   TrainedModel Trained(models::BlockModel& model) const {
     TrainedModel trained = {.model = &model, .optimizer = {.weight_decay = 0}};
     if (!settings_.lacks_meta_kernel) return trained;
@@ -283,6 +296,20 @@ TEST(Trainer, KeepsTheSettingsThatAResumedRunHas) {
   const absl::StatusOr<std::string> newest = parallel::FindLatestCheckpoint(folder);
   ASSERT_TRUE(newest.ok()) << newest.status();
   EXPECT_THAT(*parallel::Checkpoint::Open(*newest)->Text("settings"), HasSubstr(", seed=7, "));
+  base::RemoveTree(folder);
+}
+
+// A job that dies while it evaluates has the checkpoint before.
+TEST(Trainer, ASaveIsCompletedDuringAnEvaluation) {
+  const std::string folder = testing::TempDir() + "/trainer_test_saved";
+  base::RemoveTree(folder);
+  ToySettings settings;
+  settings.evaluates_until_saved = true;
+  Recording recording;
+  EXPECT_EQ(RunToy(at::kCPU, {"--steps=2", "--checkpoint-interval=1", "--checkpoint-dir=" + folder}, settings,
+                   recording),
+            0);
+  EXPECT_EQ(recording.saved, (std::vector<std::int64_t>{1}));
   base::RemoveTree(folder);
 }
 
