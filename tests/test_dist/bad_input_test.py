@@ -34,6 +34,7 @@ class BadInputTest(runs.DistTest):
         self.fails("environment variable TRAIN_ITERS=many: .*; unset it or correct it", variables={"TRAIN_ITERS": "many"})
 
     def test_fault_behind_the_last_step(self):
+        self.fails("--history: expected --collectives to be left out", "--collectives", "--history=x.h5")
         self.fails("--fault-iter=12: there are 12 steps; expected 0 to 11", "--fault=exit", "--train-iters=12", "--fault-iter=12")
 
     def test_fault_on_a_rank_that_is_not_there(self):

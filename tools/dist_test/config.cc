@@ -229,6 +229,11 @@ absl::StatusOr<Config> ReadConfig(int argc, char** argv, int rank) {
   const base::ToolUsage usage = Usage(table);
   base::ParseFlagsOrExit(argc, argv, usage, rank);
   config.settings_line = base::Settings(usage);
+  for (const char* file : {"history", "csv", "json_lines", "tensorboard"}) {
+    if (!config.collectives) break;
+    PLAIT_RETURN_IF_ERROR(
+        table.CheckNoneGiven(file, "--collectives to be left out, which writes sweep.h5 in --outputs"));
+  }
   PLAIT_RETURN_IF_ERROR(TakeLayers(texts.layer_sizes, config));
   PLAIT_RETURN_IF_ERROR(CheckChoices(config));
   const absl::StatusOr<parallel::Strategy> strategy = parallel::ParseStrategy(texts.strategy);
