@@ -122,7 +122,9 @@ at::Tensor Vit::AllTokens(const at::Tensor& hidden, const models::SequencePart& 
 // (batch, dim): the class token, or the mean over the tokens.
 at::Tensor Vit::Pooled(const at::Tensor& tokens, const models::SequencePart& sequence) const {
   const bool class_token = cls_token_.defined();
-  if (sequence.axis == nullptr) return class_token ? tokens.select(1, 0) : tokens.mean(1);
+  // Of no images hidden states do not tell how many tokens a rank has (HiddenOf).
+  if (sequence.axis == nullptr || tokens.size(0) == 0)
+    return class_token ? tokens.select(1, 0) : tokens.mean(1);
   const context_parallel::ContextAxis& axis = *sequence.axis;
   const at::Tensor positions = axis.Positions(tokens.size(1) * axis.size()).to(tokens.device());
   const at::Tensor counted = class_token ? positions.eq(0) : positions.lt(sequence.length);

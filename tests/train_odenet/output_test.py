@@ -128,7 +128,7 @@ class OutputTest(runs.OdeNetTest):
         self.assertGreater(min(results.values()), 60)
         self.assertLess(abs(results["serial"] - results["layer-parallel"]), 15)
         # Serial means serial, whatever the parallel run chooses.
-        run = self.train("--layers=16", "--epochs=1", "--compare", "--lp-auto", "--lp-bias-limit=1", ranks=2, outputs="auto")
+        run = self.train("--layers=16", "--epochs=10", "--compare", "--lp-auto", "--lp-bias-limit=1", ranks=2, outputs="auto")
         self.assertEqual(len(run.logged(".*--lp-auto chose")), 1)
 
     def test_regularisation_is_felt(self):
