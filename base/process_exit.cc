@@ -1,5 +1,6 @@
 #include "base/process_exit.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,6 +30,13 @@ bool StandardOutputIsWhole(const std::string& program) {
   return false;
 }
 
+// Closed ones would be taken by the next files that are opened, and what is printed would go there.
+void OccupyStandardFiles() {
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(file, F_GETFD) < 0 && errno == EBADF) open("/dev/null", O_RDONLY);
+  }
+}
+
 // Functions of on_exit() and static destructors run in reverse order of their registration.
 void End(int exit_code, void* program) {
   const bool is_whole = exit_code != 0 || StandardOutputIsWhole(*static_cast<std::string*>(program));
@@ -40,6 +48,7 @@ void End(int exit_code, void* program) {
 }  // namespace
 
 void PrepareExit(const std::string& program) {
+  OccupyStandardFiles();
   // Never freed: it is used at the end.
   static auto* const name = new std::string(program);
   static const int registered = on_exit(End, name);

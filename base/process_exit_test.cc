@@ -62,6 +62,18 @@ TEST(StandardOutput, AClosedPipeIsQuiet) {
   EXPECT_EXIT(print(false), testing::KilledBySignal(SIGPIPE), "^$");
 }
 
+TEST(StandardOutput, ThatIsClosedIsAnErrorAndNoOtherFile) {
+  const auto print = [] {
+    close(STDOUT_FILENO);
+    PrepareExit("tool");
+    if (fileno(std::fopen("/dev/null", "w")) == STDOUT_FILENO) std::exit(99);
+    std::puts("lost");
+    std::exit(0);
+  };
+  EXPECT_EXIT(print(), testing::ExitedWithCode(1),
+              "^tool: standard output cannot be written: Bad file descriptor\n$");
+}
+
 struct SaysItsEnd {
   ~SaysItsEnd() { std::fputs("destroyed ", stderr); }
 };

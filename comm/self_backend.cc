@@ -3,6 +3,8 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "comm/call_fingerprint.h"
 #include "comm/transport_error.h"
@@ -14,17 +16,15 @@ struct Message {
   MessageHeader header;
   std::vector<std::byte> bytes;
 };
-using Mailbox = std::map<int, std::deque<Message>>;  // by tag
 
-bool TryReceive(Mailbox& mailbox, const Request& request) {
-  const auto box = mailbox.find(request.tag);
-  if (box == mailbox.end() || box->second.empty()) return false;
-  const Message message = std::move(box->second.front());
-  box->second.pop_front();
-  CheckSameMessage(message.header, /*from=*/0, {request.out.count, request.out.type});
-  if (!message.bytes.empty()) std::memcpy(request.out.data, message.bytes.data(), message.bytes.size());
-  return true;
-}
+class PendingReceive;
+
+// Of one tag. As between ranks, messages go to receives in the order in which these were started.
+struct Box {
+  std::deque<Message> messages;
+  std::deque<PendingReceive*> receives;  // those that have no message yet
+};
+using Mailbox = std::map<int, Box>;  // by tag
 
 class CompleteWork : public PendingWork {
  public:
@@ -35,15 +35,41 @@ class CompleteWork : public PendingWork {
 class PendingReceive : public PendingWork {
  public:
   PendingReceive(std::shared_ptr<Mailbox> mailbox, Request request)
-      : mailbox_(std::move(mailbox)), request_(std::move(request)) {}
-  bool Test() override { return done_ = done_ || TryReceive(*mailbox_, request_); }
+      : mailbox_(std::move(mailbox)), request_(std::move(request)) {
+    box().receives.push_back(this);
+  }
+  ~PendingReceive() override { std::erase(box().receives, this); }
+
+  bool Test() override {
+    if (done_) return true;
+    Deliver(box());
+    if (message_) Read(*std::exchange(message_, std::nullopt));
+    return done_;
+  }
   void Wait() override {
     if (!Test()) throw TransportError("receive in a group of one: nothing was sent with this tag");
   }
 
  private:
+  static void Deliver(Box& box) {
+    while (!box.messages.empty() && !box.receives.empty()) {
+      box.receives.front()->message_ = std::move(box.messages.front());
+      box.messages.pop_front();
+      box.receives.pop_front();
+    }
+  }
+
+  void Read(const Message& message) {
+    CheckSameMessage(message.header, /*from=*/0, {request_.out.count, request_.out.type});
+    if (!message.bytes.empty()) std::memcpy(request_.out.data, message.bytes.data(), message.bytes.size());
+    done_ = true;
+  }
+
+  Box& box() { return (*mailbox_)[request_.tag]; }
+
   std::shared_ptr<Mailbox> mailbox_;
   Request request_;
+  std::optional<Message> message_;
   bool done_ = false;
 };
 
@@ -77,7 +103,7 @@ class SelfBackend : public Backend {
  private:
   void Keep(const Request& request) {
     const auto* begin = static_cast<const std::byte*>(request.in.data);
-    (*mailbox_)[request.tag].push_back(
+    (*mailbox_)[request.tag].messages.push_back(
         {{request.in.count, request.in.type}, {begin, begin + request.in.bytes()}});
   }
   static void Copy(const Request& request) {

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -14,8 +15,14 @@
 
 namespace plait::comm {
 
+namespace {
+
+constexpr double kLongest = 1e9;  // in nanoseconds it fits into 64 bits
+
+}  // namespace
+
 StepWatch::StepWatch(int rank, double timeout_seconds)
-    : rank_(rank), timeout_seconds_(timeout_seconds), thread_([this] { Watch(); }) {}
+    : rank_(rank), timeout_seconds_(std::min(timeout_seconds, kLongest)), thread_([this] { Watch(); }) {}
 
 StepWatch::~StepWatch() {
   {

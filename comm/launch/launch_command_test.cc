@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -104,6 +105,13 @@ TEST(ParseBinding, NamesAndTheirOpposite) {
 }
 
 // A machine where `paths` are what names lead to and `output` what commands print.
+// Some services start their programs so.
+TEST(ProcessCommands, ReadsOutputWhereTheParentIgnoredSigchld) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  EXPECT_EQ(ProcessCommands().output({"echo", "4.1"}), "4.1\n");
+  std::signal(SIGCHLD, before);
+}
+
 Commands Machine(std::map<std::string, std::string> paths, std::map<std::string, std::string> output) {
   return {.real_path = [paths](const std::string& name) { return paths.count(name) ? paths.at(name) : ""; },
           .output =

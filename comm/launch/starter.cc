@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -100,6 +101,8 @@ std::string RealPath(const std::string& name) {
 }
 
 std::string Output(const std::vector<std::string>& command) {
+  // Where the parent ignored it, the command's exit code would be lost.
+  std::signal(SIGCHLD, SIG_DFL);
   FILE* pipe = popen((base::ShellCommand(command) + " 2>&1 </dev/null").c_str(), "re");
   if (pipe == nullptr) return "";
   std::string text;

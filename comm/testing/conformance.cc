@@ -98,6 +98,24 @@ void CheckReduceScatter(const Communicator& comm, Memory& memory) {
   });
 }
 
+void CheckWrappingSums(const Communicator& comm, Memory& memory) {
+  constexpr DataType kType = DataType::kUInt8;
+  const double wrapped = 200 * comm.size() % 256;
+  const int root = comm.size() - 1;
+  for (const std::int64_t count : {1, 64, 1037, 1 << 18}) {
+    SCOPED_TRACE(count);
+    TypedMemory all(memory, kType, Values(count, 200));
+    comm.AllReduce(all.buffer());
+    EXPECT_EQ(all.Values(), Values(count, wrapped));
+    TypedMemory in(memory, kType, Values(count * comm.size(), 200)), part(memory, kType, Values(count));
+    comm.ReduceScatter(in.buffer(), part.buffer());
+    EXPECT_EQ(part.Values(), Values(count, wrapped));
+    TypedMemory at_root(memory, kType, Values(comm.rank() == root ? in.buffer().count : 0));
+    comm.Reduce(in.buffer(), at_root.buffer(), ReduceOp::kSum, root);
+    EXPECT_EQ(at_root.Values(), Values(at_root.buffer().count, wrapped));
+  }
+}
+
 void CheckBroadcast(const Communicator& comm, Memory& memory) {
   ForEachCase([&](DataType type, std::int64_t count, bool async) {
     for (int root = 0; root < comm.size(); ++root) {

@@ -34,6 +34,8 @@ Memory& HostMemory();
 void CheckAllReduce(const Communicator& comm, Memory& memory);
 void CheckReduce(const Communicator& comm, Memory& memory);
 void CheckReduceScatter(const Communicator& comm, Memory& memory);
+// u8 sums modulo 256, short and long.
+void CheckWrappingSums(const Communicator& comm, Memory& memory);
 void CheckBroadcast(const Communicator& comm, Memory& memory);
 void CheckAllGather(const Communicator& comm, Memory& memory);
 void CheckGather(const Communicator& comm, Memory& memory);

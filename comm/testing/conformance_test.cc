@@ -15,6 +15,7 @@ Memory& Where() { return BackendUnderTest().memory; }
 TEST(Conformance, AllReduce) { CheckAllReduce(Ranks(), Where()); }
 TEST(Conformance, Reduce) { CheckReduce(Ranks(), Where()); }
 TEST(Conformance, ReduceScatter) { CheckReduceScatter(Ranks(), Where()); }
+TEST(Conformance, WrappingSums) { CheckWrappingSums(Ranks(), Where()); }
 TEST(Conformance, Broadcast) { CheckBroadcast(Ranks(), Where()); }
 TEST(Conformance, AllGather) { CheckAllGather(Ranks(), Where()); }
 TEST(Conformance, Gather) { CheckGather(Ranks(), Where()); }

@@ -37,9 +37,10 @@ void Misbehave(const Communicator& tp, const std::string& fault, const std::vect
   if (fault == "quick_exit_3") _exit(3);
   if (fault == "kill") kill(getpid(), SIGKILL);
   if (fault == "kill_under_sigterm") KillUnderSigterm(pids);
+  if (fault == "terminate") kill(getpid(), SIGTERM);
   if (fault == "stop") kill(getpid(), SIGSTOP);
   if (fault == "crash") raise(SIGSEGV);
-  if (fault == "sleep") sleep(600);
+  if (fault == "sleep" || fault == "terminate") sleep(600);
   if (fault == "throw") throw std::runtime_error("the disk is on fire");
   if (fault == "other_operation") tp.Broadcast(BufferOf(absl::MakeSpan(values)), 0);
   if (fault == "other_size") tp.AllReduce(BufferOf(absl::MakeSpan(values).first(1024)));

@@ -22,6 +22,14 @@ SessionOptions SessionOptionsFromFlags(int argc, char** argv) {
   TakeNumber("--max_elements_per_message=", argc, argv, &options.max_elements_per_message);
   TakeNumber("--shared_bytes_per_rank=", argc, argv, &options.shared_bytes_per_rank);
   TakeNumber("--ring_bytes=", argc, argv, &options.ring_bytes);
+  std::int64_t timeout = 0;
+  TakeNumber("--timeout_seconds=", argc, argv, &timeout);
+  if (timeout > 0) {
+    for (double* seconds :
+         {&options.start_timeout_seconds, &options.setup_timeout_seconds, &options.step_timeout_seconds}) {
+      *seconds = static_cast<double>(timeout);
+    }
+  }
   std::int64_t read_peers = 1;
   TakeNumber("--read_peers=", argc, argv, &read_peers);
   options.read_peers = read_peers != 0;

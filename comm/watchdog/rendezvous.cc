@@ -6,12 +6,16 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "base/host_name.h"
@@ -22,14 +26,27 @@
 namespace plait::comm {
 namespace {
 
+constexpr double kLongestWait = 1e6;  // in milliseconds it is an int
+
 // What rank 0 broadcasts.
 struct Invitation {
   std::uint64_t token = 0;  // identifies connections from ranks of this job
   std::string host;
+  std::string node;  // ThisNode()
   int pid = 0;
   std::uint16_t port = 0;  // 0: rank 0 could not listen
   std::vector<std::uint32_t> addresses;
 };
+
+// Where ranks reach each other on the loopback interface. Machines may have the same name, and containers of one machine
+// have networks of their own.
+std::string ThisNode() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  std::error_code unknown;
+  const std::string network = std::filesystem::read_symlink("/proc/self/ns/net", unknown).string();
+  return absl::StrCat(base::HostName(), " ", boot, " ", network);
+}
 
 std::vector<std::uint32_t> OwnAddresses() {
   std::vector<std::uint32_t> addresses;
@@ -70,6 +87,7 @@ std::string Encode(const Invitation& invitation) {
   ByteWriter to;
   to.Write(invitation.token);
   to.WriteText(invitation.host);
+  to.WriteText(invitation.node);
   to.Write(invitation.pid);
   to.Write(invitation.port);
   to.WriteNumbers(invitation.addresses);
@@ -81,16 +99,17 @@ Invitation DecodeInvitation(absl::string_view bytes) {
   Invitation invitation;
   invitation.token = from.Read<std::uint64_t>();
   invitation.host = from.ReadText();
+  invitation.node = from.ReadText();
   invitation.pid = from.Read<int>();
   invitation.port = from.Read<std::uint16_t>();
   invitation.addresses = from.ReadNumbers<std::uint32_t>();
   return invitation;
 }
 
-// The first rank on another host than rank 0; size() if there is none.
+// The first rank on another node than rank 0; size() if there is none.
 int FirstRankElsewhere(const Communicator& world) {
-  const std::string name = base::HostName();
-  std::int32_t first[1] = {BroadcastText(world, name) == name ? world.size() : world.rank()};
+  const std::string node = ThisNode();
+  std::int32_t first[1] = {BroadcastText(world, node) == node ? world.size() : world.rank()};
   world.AllReduce(BufferOf(absl::MakeSpan(first)), ReduceOp::kMin);
   return first[0];
 }
@@ -104,7 +123,7 @@ int Connect(std::uint32_t address, std::uint16_t port, double timeout_seconds) {
   if (error == EINPROGRESS) {
     pollfd wait = {connection, POLLOUT, 0};
     socklen_t length = sizeof error;
-    if (poll(&wait, 1, static_cast<int>(timeout_seconds * 1000)) != 1)
+    if (poll(&wait, 1, static_cast<int>(std::min(timeout_seconds, kLongestWait) * 1000)) != 1)
       error = ETIMEDOUT;
     else
       getsockopt(connection, SOL_SOCKET, SO_ERROR, &error, &length);
@@ -116,7 +135,7 @@ int Connect(std::uint32_t address, std::uint16_t port, double timeout_seconds) {
 absl::Status Join(const Communicator& world, const Invitation& invitation, double timeout_seconds,
                   Peer* server) {
   std::vector<std::uint32_t> addresses = invitation.addresses;
-  if (invitation.host == base::HostName()) addresses.insert(addresses.begin(), htonl(INADDR_LOOPBACK));
+  if (invitation.node == ThisNode()) addresses.insert(addresses.begin(), htonl(INADDR_LOOPBACK));
   *server = {invitation.host, invitation.pid, Link()};
   for (const std::uint32_t address : addresses) {
     const int connection = Connect(address, invitation.port, timeout_seconds / addresses.size());
@@ -145,6 +164,13 @@ int ReadHello(const Frame& frame, std::uint64_t token, int size, Peer* peer) {
   return invited && from.ok() && rank > 0 && rank < size ? rank : -1;
 }
 
+absl::Status TooManyFiles() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return absl::UnavailableError(absl::StrCat("watchdog: rank 0 on ", base::HostName(), " may have only ",
+                                             limit.rlim_cur, " files open (ulimit -n)"));
+}
+
 absl::Status Accept(int listener, std::uint64_t token, double timeout_seconds, std::vector<Peer>* peers) {
   const double deadline = FlightRecorder::Now() + timeout_seconds;
   std::vector<Link> unnamed;
@@ -167,6 +193,7 @@ absl::Status Accept(int listener, std::uint64_t token, double timeout_seconds, s
     std::erase_if(unnamed, [](const Link& link) { return !link.open(); });
     if (wait[0].revents & POLLIN) {
       const int connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+      if (connection < 0 && (errno == EMFILE || errno == ENFILE)) return TooManyFiles();
       if (connection >= 0) unnamed.emplace_back(connection);
     }
   }
@@ -179,6 +206,16 @@ absl::Status Accept(int listener, std::uint64_t token, double timeout_seconds, s
       absl::StrCat("watchdog: rank ", names, " did not connect to rank 0 within ", timeout_seconds, " s"));
 }
 
+// A rank that cannot connect knows why; rank 0 only that it did not come.
+absl::Status AgreeOnMeeting(const Communicator& world, const absl::Status& mine) {
+  std::vector<std::string> errors = GatherText(world, mine.message());
+  std::rotate(errors.begin(), errors.begin() + 1, errors.end());
+  for (const std::string& error : errors) {
+    if (!error.empty()) return absl::UnavailableError(error);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Meeting> Meet(const Communicator& world, double timeout_seconds) {
@@ -188,8 +225,12 @@ absl::StatusOr<Meeting> Meet(const Communicator& world, double timeout_seconds) 
   int listener = -1;
   Invitation invitation;
   if (is_server) {
-    invitation = {
-        .token = 0, .host = base::HostName(), .pid = getpid(), .port = 0, .addresses = OwnAddresses()};
+    invitation = {.token = 0,
+                  .host = base::HostName(),
+                  .node = ThisNode(),
+                  .pid = getpid(),
+                  .port = 0,
+                  .addresses = OwnAddresses()};
     if (getrandom(&invitation.token, sizeof invitation.token, 0) < 0) invitation.token = getpid();
     listener = Listen(one_node, world.size(), &invitation.port);
   }
@@ -201,8 +242,10 @@ absl::StatusOr<Meeting> Meet(const Communicator& world, double timeout_seconds) 
   if (is_server) peers[0] = {invitation.host, invitation.pid, Link()};
   const absl::Status mine = is_server ? Accept(listener, invitation.token, timeout_seconds, &peers)
                                       : Join(world, invitation, timeout_seconds, &peers[0]);
+  const absl::Status all = AgreeOnMeeting(world, mine);
+  // Not before: if rank 0 gives up early, that is why the meeting fails, not that ranks find nobody who listens.
   if (listener >= 0) close(listener);
-  if (absl::Status all = world.Agree(mine); !all.ok()) return all;
+  if (!all.ok()) return all;
   return Meeting{.peers = std::move(peers), .deputy = one_node ? 1 : elsewhere};
 }
 

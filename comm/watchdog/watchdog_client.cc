@@ -4,6 +4,7 @@
 #include <csignal>
 #include <optional>
 
+#include "base/host_name.h"
 #include "comm/byte_stream.h"
 #include "comm/interrupt.h"
 #include "comm/watchdog/verdict.h"
@@ -49,14 +50,14 @@ class WatchdogClient : public WatchdogEndpoint {
   void OnSigterm() override {
     if (sigterm_deadline_) return;
     sigterm_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
-    server_.link.Send(FrameKind::kTerminated);
+    SendSignal(SIGTERM);
   }
 
   // The server got the signal too and ends the job; a second SIGINT ends this process at once.
   void OnInterrupt() override {
     if (interrupt_deadline_) _exit(kInterruptedExitCode);
     interrupt_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
-    server_.link.Send(FrameKind::kTerminated);
+    SendSignal(SIGINT);
   }
 
  private:
@@ -82,6 +83,12 @@ class WatchdogClient : public WatchdogEndpoint {
     }
   }
 
+  void SendSignal(int number) {
+    ByteWriter payload;
+    payload.Write(number);
+    server_.link.Send(FrameKind::kTerminated, payload.Take());
+  }
+
   // SIGTERM may come from the launcher because another rank lost the server and ended first.
   void OnTerminated() {
     if (is_deputy_ && now_ > server_seen_ + kServerSilentSeconds) OnServerLost(RankState::kSilent);
@@ -101,6 +108,8 @@ class WatchdogClient : public WatchdogEndpoint {
                     .received_seconds = server_seen_};
       // Its calls show who waits for rank 0; its failures are omitted, because they may follow from the loss.
       reports[rank_].rank = rank_;
+      reports[rank_].host = base::HostName();
+      reports[rank_].pid = getpid();
       reports[rank_].position = TakePosition(recorder_);
       PrintLines(FindGuilty(reports, signals_.timeout_seconds, now_));
     } else if (now_ < *server_lost_at_ + kOrphanSeconds) {

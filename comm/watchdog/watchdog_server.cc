@@ -2,11 +2,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/str_format.h"
 #include "comm/byte_stream.h"
 #include "comm/interrupt.h"
 #include "comm/watchdog/verdict.h"
@@ -40,6 +42,7 @@ class WatchdogServer : public WatchdogEndpoint {
         recorder_(recorder),
         signals_(signals),
         innocent_(peers_.size()),
+        terminated_(peers_.size()),
         answered_(peers_.size()) {
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
       RankReport& report = reports_.emplace_back();
@@ -62,7 +65,8 @@ class WatchdogServer : public WatchdogEndpoint {
     for (std::size_t rank = 1; rank < peers_.size(); ++rank) Listen(static_cast<int>(rank));
     WatchOwnRank();
     if (inquiry_ends_) Inquire();
-    if (sigterm_deadline_ && now_ > *sigterm_deadline_) EndJob(128 + SIGTERM);
+    NameTerminated();
+    if (sigterm_deadline_ && now_ > *sigterm_deadline_) OnTerminated();
     Leave();
     Publish();
   }
@@ -105,12 +109,40 @@ class WatchdogServer : public WatchdogEndpoint {
       case FrameKind::kEnd:
         _exit(ByteReader(frame.payload).Read<int>());
       case FrameKind::kTerminated:
+        terminated_[rank] = {.signal = ByteReader(frame.payload).Read<int>(), .seconds = now_};
+        [[fallthrough]];
       case FrameKind::kGoodbye:
         innocent_[rank] = true;
         break;
       default:
         break;
     }
+  }
+
+  // A signal to the whole job reaches this rank, too, at about the same time. Of one that a rank got alone, from a person
+  // or from the guard of a machine's memory, the launcher would tell an exit code only.
+  void NameTerminated() {
+    int signal = 0;
+    for (std::size_t rank = 1; rank < peers_.size(); ++rank) {
+      const Termination& its = terminated_[rank];
+      if (its.signal == 0 || peers_[rank].link.open() || now_ < its.seconds + kSigtermSeconds) continue;
+      if (sigterm_deadline_ && *sigterm_deadline_ < its.seconds + 2 * kSigtermSeconds) continue;
+      PrintTerminated(static_cast<int>(rank), signal = its.signal);
+    }
+    if (signal != 0) EndJob(128 + signal);
+  }
+
+  void OnTerminated() {
+    const bool alone = std::none_of(terminated_.begin(), terminated_.end(),
+                                    [](const Termination& its) { return its.signal != 0; });
+    if (alone && peers_.size() > 1) PrintTerminated(0, SIGTERM);
+    EndJob(128 + SIGTERM);
+  }
+
+  void PrintTerminated(int rank, int signal) {
+    const RankReport& report = reports_[rank];
+    PrintLines({absl::StrFormat("rank %d (%s, pid %d) was ended by signal %d (%s)", rank, report.host,
+                                report.pid, signal, strsignal(signal))});
   }
 
   static void ReadEnd(absl::string_view payload, RankReport* report) {
@@ -188,12 +220,18 @@ class WatchdogServer : public WatchdogEndpoint {
     _exit(code);
   }
 
+  struct Termination {
+    int signal = 0;
+    double seconds = 0;  // when the rank had got it
+  };
+
   std::vector<Peer> peers_;
   int deputy_;
   const FlightRecorder& recorder_;
   Signals& signals_;
   std::vector<RankReport> reports_;
   std::vector<bool> innocent_;
+  std::vector<Termination> terminated_;  // by SIGTERM or SIGINT
   std::vector<bool> answered_;
   double now_ = 0;
   double last_published_ = 0;

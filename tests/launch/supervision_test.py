@@ -202,6 +202,18 @@ class SignalTest(launches.LaunchTest):
         process.send_signal(signal.SIGTERM)
         self.assertEqual(sorted(self.ended(process, 0).lines), ["saved 0", "saved 1", "saving 0", "saving 1"])
 
+    def test_those_that_the_parent_ignored(self):
+        """nohup and a shell's background jobs ignore SIGHUP and SIGINT, some services SIGCHLD."""
+        def ignore():
+            for number in (signal.SIGHUP, signal.SIGINT, signal.SIGCHLD):
+                signal.signal(number, signal.SIG_IGN)
+        process = self.started(2, "polite", preexec_fn=ignore)
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGUSR1):
+            process.send_signal(number)
+        self.assertEqual(sorted(process.stdout.readline() for _ in range(2)), ["usr1 0\n", "usr1 1\n"])
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(sorted(self.ended(process, 0).lines), ["saved 0", "saved 1", "saving 0", "saving 1"])
+
     def test_user_who_insists(self):
         process = self.started(2, "tough", flags=["--grace=1h"])
         for name in ("int", "term"):

@@ -55,8 +55,10 @@ class Run:
 
 
 class Cluster:
-    def __init__(self, **ranks):
+    def __init__(self, host_name=None, **ranks):
+        """host_name: what all nodes call themselves, in place of their own names."""
         self.ranks = ranks
+        self.host_name = host_name
         self.folder = tempfile.mkdtemp(prefix="nodes", dir="/tmp")
         self.cores = sorted(os.sched_getaffinity(0))
         self.nodes = {}
@@ -103,7 +105,7 @@ class Cluster:
 
     def start_node(self, name, address):
         # The link is made before the first process needs it.
-        script = "read _\n" + FIRST_PROCESS.format(name=name, address=address)
+        script = "read _\n" + FIRST_PROCESS.format(name=self.host_name or name, address=address)
         process = subprocess.Popen(
             ["unshare", "--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
              "/bin/sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

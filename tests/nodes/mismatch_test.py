@@ -16,14 +16,23 @@ MESSAGE = re.compile(r"rank 0 \(\w, pid \d+\): receive from rank 1 of the group:
 
 
 class MismatchTest(unittest.TestCase):
+    cases = subprocess.run([PROGRAM], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+
+    def is_named(self, cluster, case):
+        run = cluster.run(PROGRAM, case)
+        self.assertNotEqual(run.code, 0)
+        self.assertEqual(len((MESSAGE if case.startswith("message_") else LINE).findall(run.err)), 1, run.err)
+
     def test_each_case(self):
-        cases = subprocess.run([PROGRAM], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
         with Cluster(A=1, B=2) as cluster:
-            for case in cases:
+            for case in self.cases:
                 with self.subTest(case=case):
-                    run = cluster.run(PROGRAM, case)
-                    self.assertNotEqual(run.code, 0)
-                    self.assertEqual(len((MESSAGE if case.startswith("message_") else LINE).findall(run.err)), 1, run.err)
+                    self.is_named(cluster, case)
+
+    def test_nodes_of_one_name(self):
+        """Their watchdogs meet on the network, not each on a loopback interface of its own."""
+        with Cluster(host_name="N", A=1, B=2) as cluster:
+            self.is_named(cluster, self.cases[0])
 
 
 if __name__ == "__main__":

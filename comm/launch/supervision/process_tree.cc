@@ -38,6 +38,16 @@ void BecomeProgram(char** words, const ForkOptions& options, pid_t parent) {
   execvp(words[0], words);
 }
 
+absl::Status CannotFork(const std::string& program, int error) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("cannot start a process for ", program, ": ", std::strerror(error)));
+}
+
+absl::Status CannotStart(const std::string& program, int error) {
+  const std::string message = absl::StrCat("cannot start ", program, ": ", std::strerror(error));
+  return error == ENOENT ? absl::NotFoundError(message) : absl::FailedPreconditionError(message);
+}
+
 // The name in brackets may contain any character; the parent is the second field after it.
 pid_t ParentOf(const char* pid) {
   char text[512];
@@ -83,13 +93,27 @@ absl::StatusOr<pid_t> StartProcess(const std::vector<std::string>& command, cons
     [[maybe_unused]] const ssize_t written = write(report[1], &error, sizeof error);
     _exit(127);
   }
+  int error = errno;
   close(report[1]);
-  int error = pid < 0 ? errno : 0;
   const ssize_t got = pid < 0 ? 0 : read(report[0], &error, sizeof error);
   close(report[0]);
-  if (pid > 0 && got <= 0) return pid;
-  if (pid > 0) waitpid(pid, nullptr, 0);
-  return absl::NotFoundError(absl::StrCat("cannot start ", command[0], ": ", std::strerror(error)));
+  if (pid < 0) return CannotFork(command[0], error);
+  if (got <= 0) return pid;
+  waitpid(pid, nullptr, 0);
+  return CannotStart(command[0], error);
+}
+
+sigset_t HandledSignals(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  for (const int signal : signals) {
+    struct sigaction now {};
+    sigaction(signal, nullptr, &now);
+    const bool may_be_ignored = signal == SIGHUP || signal == SIGINT;
+    if (!may_be_ignored || now.sa_handler != SIG_IGN) sigaddset(&set, signal);
+  }
+  return set;
 }
 
 void AdoptOrphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }

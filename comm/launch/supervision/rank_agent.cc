@@ -34,21 +34,15 @@ constexpr double kSecondsToEnd = 2;      // between SIGTERM and SIGKILL when the
 constexpr double kSecondsToDrain = 0.5;  // grandchildren may hold the pipes open
 constexpr std::size_t kBytesPerRead = 16 << 10;
 constexpr int kStepsOfFullPipe = (64 << 10) / kBytesPerRead + 1;
-constexpr std::array<int, 8> kForwarded = {SIGINT,  SIGTERM, SIGHUP,  SIGUSR1,
-                                           SIGUSR2, SIGQUIT, SIGCONT, SIGALRM};
 
-sigset_t KeptSignals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGCHLD);
-  for (const int signal : kForwarded) sigaddset(&set, signal);
-  return set;
+absl::Status CannotOpen(absl::string_view what) {
+  return absl::UnavailableError(absl::StrCat("cannot ", what, ": ", std::strerror(errno)));
 }
 
 // A pseudo-terminal in raw mode: no echo, no carriage returns added.
 absl::Status OpenRawTerminal(int* ours, int* ranks) {
   if (openpty(ours, ranks, nullptr, nullptr, nullptr) != 0)
-    return absl::UnavailableError(std::strerror(errno));
+    return CannotOpen("open a pseudo-terminal (/dev/ptmx)");
   termios settings{};
   tcgetattr(*ranks, &settings);
   cfmakeraw(&settings);
@@ -63,7 +57,10 @@ class Agent {
   Agent(int socket, int rank, std::string token) : socket_(socket), rank_(rank), token_(std::move(token)) {}
 
   ProcessEnd Run(const std::vector<std::string>& command) {
-    const sigset_t kept = KeptSignals();
+    // Where the launcher's parent ignored it, the rank's end would go unnoticed.
+    signal(SIGCHLD, SIG_DFL);
+    const sigset_t kept =
+        HandledSignals({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGCONT, SIGALRM});
     sigset_t before;
     sigprocmask(SIG_BLOCK, &kept, &before);
     signals_ = signalfd(-1, &kept, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -87,10 +84,10 @@ class Agent {
     int ranks_output = -1;
     if (absl::Status status = OpenRawTerminal(&output_, &ranks_output); !status.ok()) return status;
     int error[2];
-    if (pipe2(error, O_CLOEXEC) != 0) return absl::UnavailableError(std::strerror(errno));
+    if (pipe2(error, O_CLOEXEC) != 0) return CannotOpen("make a pipe");
     error_ = error[0];
     int step[2];
-    if (pipe(step) != 0) return absl::UnavailableError(std::strerror(errno));
+    if (pipe(step) != 0) return CannotOpen("make a pipe");
     fcntl(step[0], F_SETFD, FD_CLOEXEC);
     start_step_ = step[0];
     struct stat pipe_of_rank = {};

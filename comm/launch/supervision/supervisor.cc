@@ -30,7 +30,6 @@
 namespace plait::comm {
 namespace {
 
-constexpr std::array<int, 5> kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 // A scheduler may send these to all processes of a job. The ranks handle them; mpirun, which unblocks signals for its
 // ranks, would kill them a second later, even while they save their state.
 constexpr std::array<int, 2> kOfEveryProcess = {SIGTERM, SIGINT};
@@ -42,20 +41,19 @@ constexpr double kSecondsToKill = 5;
 enum class Stage { kRunning, kAsked, kTerminated, kKilled, kLauncherKilled };
 enum class Reason { kNone, kSignal, kIdle, kTimeout, kRankFailed, kUserLeft };
 
-sigset_t HandledSignals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGCHLD);
-  for (const int signal : kForwarded) sigaddset(&set, signal);
-  return set;
-}
-
 // A connection and a log for every rank.
 void AllowManyFiles() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Closed ones would be taken by the next files that are opened, and the job's output would go there.
+void OccupyStandardFiles() {
+  for (const int file : {0, 1, 2}) {
+    if (fcntl(file, F_GETFD) < 0 && errno == EBADF) open("/dev/null", O_RDONLY);
+  }
 }
 
 // A background process group must not read from the terminal.
@@ -68,6 +66,8 @@ class Supervisor {
         output_({.ranks = options.ranks, .log_folder = options.log_folder, .label = options.label}) {}
 
   absl::StatusOr<int> Run() {
+    OccupyStandardFiles();
+    AllowManyFiles();
     PLAIT_RETURN_IF_ERROR(output_.OpenLogs());
     PLAIT_ASSIGN_OR_RETURN(AgentListener listener, AgentListener::Open(options_.this_host_only));
     listener_ = &listener;
@@ -88,7 +88,9 @@ class Supervisor {
 
  private:
   absl::Status Start() {
-    const sigset_t handled = HandledSignals();
+    // Where the parent ignored it, the launcher's end would go unnoticed.
+    signal(SIGCHLD, SIG_DFL);
+    const sigset_t handled = HandledSignals({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2});
     sigset_t before;
     sigprocmask(SIG_BLOCK, &handled, &before);
     sigset_t of_launcher = before;
@@ -96,8 +98,10 @@ class Supervisor {
       if (!options_.agents) sigaddset(&of_launcher, signal);
     }
     signals_ = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals_ < 0) {
+      return absl::ResourceExhaustedError(absl::StrCat("cannot wait for signals: ", std::strerror(errno)));
+    }
     signal(SIGPIPE, SIG_IGN);
-    AllowManyFiles();
     AdoptOrphans();
     int output[2], error[2];
     if (pipe2(output, O_CLOEXEC) != 0 || pipe2(error, O_CLOEXEC) != 0) {
