@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 
@@ -54,6 +55,21 @@ void OccupyStandardFiles() {
   for (const int file : {0, 1, 2}) {
     if (fcntl(file, F_GETFD) < 0 && errno == EBADF) open("/dev/null", O_RDONLY);
   }
+}
+
+// SIGCHLD and `signals`, but SIGHUP and SIGINT only where this process does not ignore them, as under nohup and in a shell's
+// background jobs.
+sigset_t HandledSignals(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  for (const int signal : signals) {
+    struct sigaction now {};
+    sigaction(signal, nullptr, &now);
+    const bool may_be_ignored = signal == SIGHUP || signal == SIGINT;
+    if (!may_be_ignored || now.sa_handler != SIG_IGN) sigaddset(&set, signal);
+  }
+  return set;
 }
 
 // A background process group must not read from the terminal.
