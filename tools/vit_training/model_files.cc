@@ -11,7 +11,6 @@
 #include "base/path.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
-#include "models/hugging_face/config.h"
 
 namespace plait::vit_training {
 namespace {
@@ -19,10 +18,11 @@ namespace {
 // nullopt if the folder has no such file.
 absl::StatusOr<std::optional<vit::Preprocessor>> ReadPreprocessor(const std::string& folder,
                                                                   std::int64_t channels) {
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 24;
   const std::string path = absl::StrCat(folder, "/", vit::kPreprocessorFile);
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return std::nullopt;
-  PLAIT_ASSIGN_OR_RETURN(const std::string text, data::ReadWholeFile(path, hugging_face::kMostConfigBytes));
+  PLAIT_ASSIGN_OR_RETURN(const std::string text, data::ReadWholeFile(path, kMostBytes));
   absl::StatusOr<vit::Preprocessor> read = vit::PreprocessorFrom(text, channels);
   if (!read.ok()) return base::Prefixed(read.status(), path);
   return *std::move(read);
