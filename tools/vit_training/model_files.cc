@@ -77,7 +77,9 @@ absl::StatusOr<vit::Preprocessor> PreprocessorOf(const VitSettings& settings, co
   if (run.checkpoint.has_value()) {
     const auto kept = run.checkpoint->texts().find(kPreprocessorText);
     if (kept == run.checkpoint->texts().end()) return own;  // of an earlier version
-    return base::Prefixed(vit::PreprocessorFrom(kept->second, images.channels), "--resume");
+    absl::StatusOr<vit::Preprocessor> read = vit::PreprocessorFrom(kept->second, images.channels);
+    if (!read.ok()) return base::Prefixed(read.status(), "--resume");
+    return *std::move(read);
   }
   if (settings.initial_model().empty()) return own;
   auto found = ReadPreprocessor(settings.initial_model(), images.channels);
