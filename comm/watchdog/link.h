@@ -17,7 +17,7 @@ enum class FrameKind : std::uint8_t {
   kSuspicion,   // a rank has waited longer than its timeout
   kQuery,       // the server asks for positions
   kExiting,     // state, code: the process called exit() or crashes
-  kTerminated,  // the process received SIGTERM or SIGINT: its end is no fault
+  kTerminated,  // its number: the process received SIGTERM or SIGINT, so its end is no fault
   kGoodbye,     // the session ends regularly
   kEnd          // exit code: the job is over; also to the server, from ranks that believe it lost
 };

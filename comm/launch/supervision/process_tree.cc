@@ -103,6 +103,19 @@ absl::StatusOr<pid_t> StartProcess(const std::vector<std::string>& command, cons
   return CannotStart(command[0], error);
 }
 
+sigset_t HandledSignals(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  for (const int signal : signals) {
+    struct sigaction now {};
+    sigaction(signal, nullptr, &now);
+    const bool may_be_ignored = signal == SIGHUP || signal == SIGINT;
+    if (!may_be_ignored || now.sa_handler != SIG_IGN) sigaddset(&set, signal);
+  }
+  return set;
+}
+
 void AdoptOrphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
 std::vector<pid_t> Descendants() {

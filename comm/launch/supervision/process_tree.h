@@ -1,4 +1,4 @@
-// Child processes that end with this one; finding and killing descendants.
+// Child processes that end with this one; finding and killing descendants; which signals to handle for them.
 //
 //   ForkOptions options{.standard_input = -1, .standard_output = out, .standard_error = err};
 //   PLAIT_ASSIGN_OR_RETURN(const pid_t pid, comm::StartProcess({"mpirun", "-n", "2", "x"}, options));
@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,9 +28,14 @@ struct ForkOptions {
   std::vector<std::pair<std::string, std::string>> environment = {};
 };
 
-// Starts a process in its own process group; the first word is searched on the PATH. NOT_FOUND, with the system's
-// error, if it cannot be started; RESOURCE_EXHAUSTED if there are too many open files.
+// Starts a process in its own process group; the first word is searched on the PATH. With the system's error: NOT_FOUND if
+// there is no such program, FAILED_PRECONDITION if it cannot be run, RESOURCE_EXHAUSTED if there are too many processes
+// or open files.
 absl::StatusOr<pid_t> StartProcess(const std::vector<std::string>& command, const ForkOptions& options);
+
+// SIGCHLD and `signals`, but SIGHUP and SIGINT only where this process does not ignore them, as under nohup and in a
+// shell's background jobs.
+sigset_t HandledSignals(std::initializer_list<int> signals);
 
 // From now on orphaned descendants become children of this process.
 void AdoptOrphans();

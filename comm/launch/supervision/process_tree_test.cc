@@ -39,5 +39,16 @@ TEST(StartProcess, WithoutRoomForAnotherProcess) {
               "^cannot start a process for true: Resource temporarily unavailable$");
 }
 
+// nohup and shells' background jobs ignore signals, which then must not end a job.
+TEST(HandledSignals, WithoutIgnoredOnes) {
+  sigset_t set = HandledSignals({SIGINT, SIGHUP, SIGTERM});
+  for (const int signal : {SIGCHLD, SIGINT, SIGHUP, SIGTERM}) EXPECT_EQ(sigismember(&set, signal), 1);
+  signal(SIGHUP, SIG_IGN);
+  set = HandledSignals({SIGINT, SIGHUP, SIGTERM});
+  signal(SIGHUP, SIG_DFL);
+  EXPECT_EQ(sigismember(&set, SIGHUP), 0);
+  EXPECT_EQ(sigismember(&set, SIGINT), 1);
+}
+
 }  // namespace
 }  // namespace plait::comm

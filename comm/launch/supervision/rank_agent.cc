@@ -17,7 +17,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <initializer_list>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -38,21 +37,6 @@ constexpr int kStepsOfFullPipe = (64 << 10) / kBytesPerRead + 1;
 
 absl::Status CannotOpen(absl::string_view what) {
   return absl::UnavailableError(absl::StrCat("cannot ", what, ": ", std::strerror(errno)));
-}
-
-// SIGCHLD and `signals`, but SIGHUP and SIGINT only where this process does not ignore them, as under nohup and in a shell's
-// background jobs.
-sigset_t HandledSignals(std::initializer_list<int> signals) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGCHLD);
-  for (const int signal : signals) {
-    struct sigaction now {};
-    sigaction(signal, nullptr, &now);
-    const bool may_be_ignored = signal == SIGHUP || signal == SIGINT;
-    if (!may_be_ignored || now.sa_handler != SIG_IGN) sigaddset(&set, signal);
-  }
-  return set;
 }
 
 // A pseudo-terminal in raw mode: no echo, no carriage returns added.

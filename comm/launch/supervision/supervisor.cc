@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 
@@ -50,28 +49,6 @@ void AllowManyFiles() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Closed ones would be taken by the next files that are opened, and the job's output would go there.
-void OccupyStandardFiles() {
-  for (const int file : {0, 1, 2}) {
-    if (fcntl(file, F_GETFD) < 0 && errno == EBADF) open("/dev/null", O_RDONLY);
-  }
-}
-
-// SIGCHLD and `signals`, but SIGHUP and SIGINT only where this process does not ignore them, as under nohup and in a shell's
-// background jobs.
-sigset_t HandledSignals(std::initializer_list<int> signals) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGCHLD);
-  for (const int signal : signals) {
-    struct sigaction now {};
-    sigaction(signal, nullptr, &now);
-    const bool may_be_ignored = signal == SIGHUP || signal == SIGINT;
-    if (!may_be_ignored || now.sa_handler != SIG_IGN) sigaddset(&set, signal);
-  }
-  return set;
-}
-
 // A background process group must not read from the terminal.
 int StandardInput() { return isatty(0) == 1 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1; }
 
@@ -82,7 +59,6 @@ class Supervisor {
         output_({.ranks = options.ranks, .log_folder = options.log_folder, .label = options.label}) {}
 
   absl::StatusOr<int> Run() {
-    OccupyStandardFiles();
     AllowManyFiles();
     PLAIT_RETURN_IF_ERROR(output_.OpenLogs());
     PLAIT_ASSIGN_OR_RETURN(AgentListener listener, AgentListener::Open(options_.this_host_only));

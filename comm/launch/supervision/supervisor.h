@@ -4,7 +4,8 @@
 //                          comm::Supervise({.command = {"mpirun", "-n", "2", ...}, .ranks = 2}));
 //
 // One thread, one poll loop: the command's output, the agents of its ranks (rank_agent.h), signals, timeouts.
-// - SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are forwarded to the ranks. After SIGINT or SIGHUP the job has
+// - SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are forwarded to the ranks (SIGINT and SIGHUP not where they are
+//   ignored, as under nohup). After SIGINT or SIGHUP the job has
 //   `grace_seconds` to end, then gets SIGTERM and as long again; after SIGTERM it has `grace_seconds`. Then the ranks
 //   get SIGKILL, and the launcher SIGTERM and 1 s later SIGKILL. Another SIGINT, SIGTERM or SIGHUP goes to the next
 //   step at once; without agents, a second SIGINT is forwarded as such, since a rank that saves its state after the
@@ -50,8 +51,9 @@ struct SuperviseOptions {
 
 // Returns the job's exit code: 124 after a timeout; 0 if all ranks ended with 0, but 1 if standard output could not be
 // written (disk full); 128 + signal if the user ended the job by a signal; that of the rank that failed first (128 +
-// signal if killed by one); else the command's own. NOT_FOUND if the command cannot be started, UNAVAILABLE if logs
-// cannot be written or no port can be opened, RESOURCE_EXHAUSTED without file descriptors. Call once per process, before
+// signal if killed by one); else the command's own. NOT_FOUND if there is no such command, FAILED_PRECONDITION if it cannot
+// be run, UNAVAILABLE if logs cannot be written or no port can be opened, RESOURCE_EXHAUSTED without file descriptors or
+// room for a process. Call once per process, before
 // starting threads: it changes signal handling.
 absl::StatusOr<int> Supervise(const SuperviseOptions& options);
 

@@ -7,11 +7,13 @@
 #include <cstring>
 #include <string>
 
+#include "base/process_exit.h"
 #include "comm/launch/launcher.h"
 #include "comm/launch/relaunch.h"
 #include "comm/launch/supervision/run_on_ranks.h"
 
 int main(int argc, char** argv) {
+  plait::base::PrepareExit("relaunch_program");
   const plait::comm::Launcher launcher = plait::comm::DetectLauncher();
   if (launcher.kind == plait::comm::LauncherKind::kNone) {
     return plait::comm::RunOnRanks(std::atoi(argv[1]), argv);
