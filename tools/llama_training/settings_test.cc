@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <variant>
+#include <vector>
 
+#include "base/flags.h"
 #include "models/llama/llama.h"
 
 namespace plait::llama_training {
@@ -41,6 +44,23 @@ TEST(LlamaSettings, NamesTheFlag) {
   EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.optimizer.min_lr = 1; }),
             "--min-lr=1: must be at most --lr=0.003");
   EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.rope_theta = 0; }), "--rope-theta=0: must be a positive number");
+}
+
+// The rate before the first step, over the maximum.
+double BeginOf(const std::vector<std::string>& flags) {
+  LlamaSettings settings;
+  training::SettingsTable table;
+  settings.Bind(table);
+  EXPECT_TRUE(base::ParseFlags(flags, table.Usage("train_llama", "", {})).ok());
+  EXPECT_TRUE(settings.ChooseDefaults(table).ok());
+  return settings.optimizer.Schedule().At(0) / settings.optimizer.learning_rate;
+}
+
+TEST(LlamaSettings, AFlagOfTheScheduleSwitchesItOn) {
+  EXPECT_EQ(BeginOf({}), 1);
+  EXPECT_LT(BeginOf({"--warmup-iters=1000"}), 0.01);
+  EXPECT_LT(BeginOf({"--decay-lr", "--warmup-iters=1000"}), 0.01);
+  EXPECT_EQ(BeginOf({"--no-decay-lr", "--warmup-iters=1000"}), 1);
 }
 
 }  // namespace
