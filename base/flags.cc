@@ -339,6 +339,8 @@ absl::StatusOr<Request> ParseFlags(absl::Span<const std::string> arguments, cons
 std::vector<std::string> ParseFlagsOrExit(int argc, char** argv, const ToolUsage& usage, int rank) {
   PrepareExit(usage.name);
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  // Before a bound flag's variable loses its default.
+  const std::string help = rank == 0 ? HelpTextIn(ColumnsOfHelp(), usage) : "";
   std::vector<std::string> positional;
   const absl::StatusOr<Request> request = ParseFlags(arguments, usage, &positional);
   if (!request.ok()) {
@@ -346,7 +348,7 @@ std::vector<std::string> ParseFlagsOrExit(int argc, char** argv, const ToolUsage
     std::exit(2);
   }
   if (*request == Request::kHelp) {
-    if (rank == 0) std::cout << HelpTextIn(ColumnsOfHelp(), usage) << std::flush;
+    std::cout << help << std::flush;
     std::exit(0);
   }
   if (rank == 0 && usage.bound != nullptr) {

@@ -1,5 +1,7 @@
 #include "base/flags.h"
 
+#include <unistd.h>
+
 #include <cmath>
 #include <cstdint>
 #include <fstream>
@@ -284,6 +286,19 @@ TEST_F(FlagsTest, MainExitsWithOneLine) {
   EXPECT_EXIT(ParseFlagsOrExit(2, argv.data(), kUsage), testing::ExitedWithCode(2),
               "^train: unknown flag --lp-level; did you mean --lp-levels\\? \\(--help lists all\\)\n$");
   EXPECT_EXIT(ParseFlagsOrExit(2, argv.data(), kUsage, /*rank=*/1), testing::ExitedWithCode(2), "^$");
+}
+
+TEST_F(FlagsTest, HelpShowsDefaultsNotGivenValues) {
+  int levels = 3;
+  std::vector<BoundFlag> bound = {{"levels", &levels, "levels of the grid"}};
+  const ToolUsage usage = {.name = "t", .summary = "", .bound = &bound};
+  std::vector<std::string> arguments = {"t", "--levels=5", "--help"};
+  std::vector<char*> argv = {arguments[0].data(), arguments[1].data(), arguments[2].data()};
+  const auto help_on_stderr = [&] {
+    dup2(2, 1);
+    ParseFlagsOrExit(3, argv.data(), usage);
+  };
+  EXPECT_EXIT(help_on_stderr(), testing::ExitedWithCode(0), "levels of the grid \\(default: 3\\)");
 }
 
 TEST_F(FlagsTest, GroupMustNameExistingFlags) {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 
 namespace plait::data {
@@ -12,6 +13,9 @@ namespace plait::data {
 // per 10 MiB). OK if the child exits normally, even after errors of HDF5, which the caller's own calls will return;
 // DATA_LOSS if it crashes or reaches a limit. OK also if fork() fails. Blocks until the child exits. Local.
 absl::Status TryInChild(const std::string& path);
+
+// The same with `walk` instead of WalkFile. For tests; not in builds for fuzzing.
+absl::Status TryInChild(const std::string& path, absl::FunctionRef<void()> walk);
 
 }  // namespace plait::data
 

@@ -145,6 +145,15 @@ class Tensorboard(unittest.TestCase):
             self.assertEqual(len(histogram.bucket), len(histogram.bucket_limit))
             self.assertEqual(list(histogram.bucket_limit), sorted(histogram.bucket_limit))
 
+    def test_a_resumed_run_replaces_draws(self):
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+        events = EventAccumulator(path("resumed_tb"), size_guidance={"scalars": 0})
+        events.Reload()
+        self.assertEqual([(event.step, event.value) for event in events.Scalars("loss")],
+                         [(0, 0), (1, 1), (2, 20), (3, 21)])
+        self.assertIn("| a | b |", events.Tensors("run")[-1].tensor_proto.string_val[0].decode())
+
     def test_text(self):
         text = self.events.Tensors("run")[0].tensor_proto.string_val[0].decode()
         self.assertIn("| seed | 7 |", text)

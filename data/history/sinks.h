@@ -9,6 +9,7 @@
 #ifndef PLAIT_DATA_HISTORY_SINKS_H_
 #define PLAIT_DATA_HISTORY_SINKS_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -57,7 +58,8 @@ struct TensorboardOptions {
   std::map<std::string, std::string> attributes = {};
   std::vector<std::pair<std::string, std::string>> hyperparameters = {};  // settings_line.h
   bool move_old_aside = false;
-  bool resume = false;
+  std::int64_t resume_draws =
+      -1;  // >= 0: the number of draws that are kept of the run that this one continues
 };
 
 // `tensorboard --logdir FOLDER`; needs no TensorFlow. Writes
@@ -68,7 +70,8 @@ struct TensorboardOptions {
 //   hyperparameters  for the HPARAMS page, with the status success or failure; values that parse as numbers are
 //                    numbers, "true", "True", "false" and "False" are bool
 // TensorBoard takes all files of a folder for one run: for a folder that has event files, the result is AlreadyExists;
-// with `move_old_aside` the folder is renamed, with `resume` it gets another file. Creates the folder.
+// with `move_old_aside` the folder is renamed, with `resume_draws` it gets another file, and TensorBoard leaves out later
+// draws of the files before it. Creates the folder.
 absl::StatusOr<std::unique_ptr<HistorySink>> MakeTensorboardSink(const std::string& folder,
                                                                  const TensorboardOptions& options);
 

@@ -77,7 +77,7 @@ TEST(Sinks, NeverTouchAnOldRun) {
   const std::string folder = NewPath("old_tb");
   ASSERT_TRUE(MakeTensorboardSink(folder, {}).ok());
   EXPECT_EQ(MakeTensorboardSink(folder, {}).status().code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_TRUE(MakeTensorboardSink(folder, {.resume = true}).ok());
+  EXPECT_TRUE(MakeTensorboardSink(folder, {.resume_draws = 2}).ok());
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 2);
   EXPECT_TRUE(MakeTensorboardSink(folder, {.move_old_aside = true}).ok());
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);

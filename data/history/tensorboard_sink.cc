@@ -45,7 +45,7 @@ bool HasEvents(const std::string& folder) {
 }
 
 absl::Status MakeRoomIn(const std::string& folder, const TensorboardOptions& options) {
-  if (HasEvents(folder) && !options.resume) {
+  if (HasEvents(folder) && options.resume_draws < 0) {
     if (!options.move_old_aside) {
       return absl::AlreadyExistsError(
           absl::StrCat(folder, ": holds an earlier run: choose another folder or remove its event files"));
@@ -143,6 +143,13 @@ absl::Status TensorboardSink::Begin(const TensorboardOptions& options) {
   first.set_wall_time(UnixSeconds());
   first.set_file_version(kVersion);
   PLAIT_RETURN_IF_ERROR(file_.Write(TfRecord(first.SerializeAsString())));
+  if (options.resume_draws >= 0) {
+    tensorboard::Event start;
+    start.set_wall_time(UnixSeconds());
+    start.set_step(options.resume_draws);
+    start.mutable_session_log()->set_status(tensorboard::SessionLog::START);
+    PLAIT_RETURN_IF_ERROR(file_.Write(TfRecord(start.SerializeAsString())));
+  }
   if (!options.attributes.empty()) PLAIT_RETURN_IF_ERROR(WriteText("run", MarkdownTable(options.attributes)));
   return WriteHyperparameters(options.hyperparameters);
 }

@@ -26,9 +26,10 @@ AVPixelFormat PlainFormat(AVPixelFormat format, bool* full_range) {
 absl::StatusOr<Image> RgbOf(const AVFrame& frame) {
   bool full_range = frame.color_range == AVCOL_RANGE_JPEG;
   const AVPixelFormat format = PlainFormat(static_cast<AVPixelFormat>(frame.format), &full_range);
+  // Not SWS_BILINEAR: where the size stays, it repeats rows of chroma instead of interpolating them.
   const FfmpegOwned<SwsContext> convert(
       sws_getContext(frame.width, frame.height, format, frame.width, frame.height, AV_PIX_FMT_RGB24,
-                     SWS_BILINEAR | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT, nullptr, nullptr, nullptr));
+                     SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT, nullptr, nullptr, nullptr));
   if (convert == nullptr) return absl::InvalidArgumentError("unsupported pixel format");
   const int* colours =
       sws_getCoefficients(frame.colorspace == AVCOL_SPC_BT709 ? SWS_CS_ITU709 : SWS_CS_ITU601);

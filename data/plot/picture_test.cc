@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -323,6 +324,16 @@ TEST(Gnuplot, ItsErrorsAreTold) {
 
 TEST(Gnuplot, AProgramThatDrawsNothingIsAnError) {
   EXPECT_EQ(RunGnuplot({{"svg", "plot x"}}, "true").status().code(), absl::StatusCode::kInternal);
+}
+
+// As in programs of a parent that ignores it.
+TEST(Gnuplot, DrawsWhereEndedChildrenAreIgnored) {
+  std::signal(SIGCHLD, SIG_IGN);
+  const absl::Status drawn = RunGnuplot({{"svg", "plot x"}}).status();
+  const absl::Status failed = RunGnuplot({{"svg", "plot nonsense(1)"}}).status();
+  std::signal(SIGCHLD, SIG_DFL);
+  EXPECT_TRUE(drawn.ok()) << drawn;
+  EXPECT_THAT(std::string(failed.message()), HasSubstr("undefined function: nonsense"));
 }
 
 TEST(Gnuplot, TakesNoSettingsOfTheUser) {

@@ -123,6 +123,15 @@ class OutputTest(runs.TrainTest):
         for rate, value in zip(rates, expected):
             self.assertAlmostEqual(rate / value, 1, delta=1e-12)
 
+    def test_a_trace_without_some_calls_says_so(self):
+        """A step makes more collectives than the flight recorder keeps."""
+        run = self.train("--nproc=2", "--strategy=fsdp", "--trace", "--eval-interval=0", "--max-iters=2", "--n-layer=200",
+                         "--n-embd=8", "--gradient-accumulation-steps=1", "--global-batch-size=2")
+        with open(self.path("out/trace.json")) as file:
+            missing = {name: int(count) for name, count in json.load(file)["otherData"].items() if "dropped" in name}
+        self.assertEqual(list(missing), ["events_dropped_rank_0", "events_dropped_rank_1"])
+        self.assertIn(f"the trace is missing {sum(missing.values())} events of all ranks", run.out + run.err)
+
     def test_trace(self):
         """Of each step the passes, and each collective with the part of the model that it is of; curves."""
         micro_batches, blocks, steps = 2, 2, 40

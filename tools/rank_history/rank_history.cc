@@ -66,7 +66,7 @@ absl::Status RankHistory::Open(const RankHistoryOptions& options) {
   if (!options.exports.tensorboard.empty()) {
     const data::TensorboardOptions tensorboard = {.attributes = options.attributes,
                                                   .hyperparameters = HyperparametersIn(options.attributes),
-                                                  .resume = resumes};
+                                                  .resume_draws = options.resume_draws};
     PLAIT_ASSIGN_OR_RETURN(auto sink, data::MakeTensorboardSink(options.exports.tensorboard, tensorboard));
     history_->AddSink(std::move(sink));
   }

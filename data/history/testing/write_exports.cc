@@ -1,4 +1,4 @@
-// Writes a history with its exports into a folder, for exports_test.py: write_exports FOLDER.
+// Writes histories with their exports into a folder, for exports_test.py: write_exports FOLDER.
 #include <cstdio>
 #include <limits>
 
@@ -43,12 +43,33 @@ absl::Status Write(const std::string& folder) {
   return status;
 }
 
+// Four draws of a loss, then two that replace the last two.
+absl::Status WriteResumed(const std::string& folder) {
+  for (const std::int64_t kept : {-1, 2}) {
+    const std::string path = folder + "/resumed.h5";
+    auto history = kept < 0 ? History::Create(path, {}) : History::Resume(path, kept, {});
+    if (!history.ok()) return history.status();
+    auto sink =
+        MakeTensorboardSink(folder + "/resumed_tb", {.attributes = {{"a", "b"}}, .resume_draws = kept});
+    if (!sink.ok()) return sink.status();
+    (*history)->AddSink(*std::move(sink));
+    absl::Status status = (*history)->Declare({"loss", "1", "loss of the batch"});
+    for (int i = 0; i < (kept < 0 ? 4 : 2); ++i) {
+      status.Update((*history)->Append({{"loss", kept < 0 ? 1.0 * i : 20.0 + i}}));
+    }
+    status.Update((*history)->Close());
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 }  // namespace plait::data
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  const absl::Status status = plait::data::Write(argv[1]);
+  absl::Status status = plait::data::Write(argv[1]);
+  status.Update(plait::data::WriteResumed(argv[1]));
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;
 }
