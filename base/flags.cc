@@ -216,10 +216,12 @@ class ArgumentReader {
     std::ifstream file(FromUser(path));
     if (!file) return refuse("cannot be read; expected a file with a flag per line");
     // Pipes and devices have no size: reading ends where a file is too large.
-    std::string lines(kLargestFlagFile + 1, '\0');
-    file.read(lines.data(), std::ssize(lines));
+    std::string lines;
+    for (char piece[4096]; file && lines.size() <= kLargestFlagFile;) {
+      file.read(piece, sizeof(piece));
+      lines.append(piece, file.gcount());
+    }
     if (file.bad()) return refuse("cannot be read");
-    lines.resize(file.gcount());
     if (lines.size() > kLargestFlagFile) {
       return refuse("has more than ", kLargestFlagFile, " bytes; expected a file with a flag per line");
     }

@@ -37,6 +37,7 @@ struct Call {
   pid_t thread = 0;
   std::uint64_t number = 0;
   std::uint64_t arguments[6] = {};
+  int operations_before = 0;
 
   int File(int i) const { return static_cast<int>(arguments[i]); }
 };
@@ -176,7 +177,10 @@ void Recorder::Add(const Call& call) {
       return AddOfFile(call, call.File(2));
     case SYS_fsync:
     case SYS_fdatasync:
-      return AddNamed(Kind::kSync, Below(ReadLink(FileLink(call, call.File(0)))));
+      if (const auto path = Below(ReadLink(FileLink(call, call.File(0))))) {
+        operations_.push_back({.kind = Kind::kSync, .path = *path, .covers = call.operations_before});
+      }
+      return;
     default:
       return AddOfNames(call);
   }
@@ -188,7 +192,8 @@ void Recorder::TakeStop(pid_t thread) {
   PLAIT_CHECK(ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof(info), &info) > 0) << std::strerror(errno);
   Call& call = entered_[thread];
   if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
-    call = {.thread = thread, .number = info.entry.nr};
+    call = {
+        .thread = thread, .number = info.entry.nr, .operations_before = static_cast<int>(operations_.size())};
     std::copy(std::begin(info.entry.args), std::end(info.entry.args), call.arguments);
   } else if (call.number == SYS_write && call.File(0) == kMarks) {
     operations_.push_back({.kind = Kind::kMark, .mark = call.File(2)});
@@ -206,7 +211,7 @@ int Recorder::Follow(pid_t child) {
     if (thread == child && !WIFSTOPPED(status)) return status;
     const int stopped_by = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
     if (stopped_by == (SIGTRAP | kCallStop)) TakeStop(thread);
-    // A new thread is stopped by ptrace itself.
+    // A new thread or process is stopped by ptrace itself.
     const bool of_tracing =
         stopped_by == (SIGTRAP | kCallStop) || stopped_by == SIGTRAP || stopped_by == SIGSTOP;
     signal_ = of_tracing ? 0 : stopped_by;
@@ -216,12 +221,13 @@ int Recorder::Follow(pid_t child) {
 [[noreturn]] void RunTraced(const std::function<bool(const Mark&)>& body) {
   ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
   raise(SIGSTOP);
-  // A write to an invalid descriptor: fails without effect, but is recorded.
-  const bool done = body([](int number) { (void)!syscall(SYS_write, kMarks, nullptr, number); });
-  _exit(done ? 0 : 1);
+  _exit(body(WriteMark) ? 0 : 1);
 }
 
 }  // namespace
+
+// A write to an invalid descriptor: fails without effect, but is recorded.
+void WriteMark(int number) { (void)!syscall(SYS_write, kMarks, nullptr, number); }
 
 std::string Describe(const FileOperation& operation) {
   constexpr const char* kNames[] = {"make file", "make folder", "write", "link", "remove",
@@ -238,7 +244,8 @@ std::vector<FileOperation> RecordFileOperations(const std::string& folder,
   int status = 0;
   PLAIT_CHECK(waitpid(child, &status, 0) == child && WIFSTOPPED(status)) << "no process to trace";
   PLAIT_CHECK(ptrace(PTRACE_SETOPTIONS, child, nullptr,
-                     PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL) == 0)
+                     PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+                         PTRACE_O_EXITKILL) == 0)
       << std::strerror(errno);
   status = recorder.Follow(child);
   PLAIT_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "the traced process failed: " << status;

@@ -4,8 +4,8 @@
 //       RecordFileOperations(folder, [&](const Mark& mark) { Save(folder, 1); mark(1); return true; });
 //
 // The body runs in a child process whose system calls are traced (ptrace), whether they come from the C or C++ library,
-// HDF5 or std::filesystem, on all of its threads. Not seen: memory maps, truncate(2) by path, symbolic links, and
-// processes that the body starts.
+// HDF5 or std::filesystem, on all of its threads and of the processes that it starts, in one order: a call is recorded
+// before its process goes on. Not seen: memory maps, truncate(2) by path, and symbolic links.
 #ifndef PLAIT_BASE_TESTING_FILE_OPERATIONS_H_
 #define PLAIT_BASE_TESTING_FILE_OPERATIONS_H_
 
@@ -23,6 +23,8 @@ struct FileOperation {
   std::string to = {};       // kLink, kRename, kExchange: the other path
   std::string content = {};  // kContent: the whole file after the call
   int mark = 0;              // kMark: the number
+  // kSync: the number of operations recorded before the call began. It may miss those of other threads after.
+  int covers = 0;
 };
 
 // 'rename "a" "b"', for messages.
@@ -30,6 +32,9 @@ std::string Describe(const FileOperation& operation);
 
 // Records a number: the body has guaranteed something to its user by now, such as a saved checkpoint.
 using Mark = std::function<void(int number)>;
+
+// The same in a program that the body runs.
+void WriteMark(int number);
 
 // `folder` must exist. Omits calls outside it and calls that fail; kMakeFile may name a file that exists already.
 // Aborts (PLAIT_CHECK) if the body returns false, is killed, or renames or links across the folder's boundary.

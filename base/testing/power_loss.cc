@@ -38,6 +38,7 @@ struct Change {
   std::size_t size = 0, begin = 0;          // of a file: its size then, and where `bytes` go
   std::string bytes = {};
   std::string what = {};  // for messages
+  int operation = 0;      // its number, from 0
 };
 
 void Apply(const Change& change, Disk& disk, bool half = false) {
@@ -231,7 +232,8 @@ class Cuts {
       : safe_(std::move(disk)), scratch_(std::move(scratch)), check_(check) {}
 
   void Add(const Change& change) { pending_.push_back(change); }
-  void Sync(int node);
+  // Makes the changes of a node by operations before number `covers` durable.
+  void Sync(int node, int covers);
   // Simulates a power loss after this operation.
   void Cut(const FileOperation& last, const Disk& live, int mark, PowerLossReport& report);
 
@@ -247,11 +249,12 @@ class Cuts {
   RandomStream draw_{DeriveSeed(1, "power loss")};
 };
 
-void Cuts::Sync(int node) {
+void Cuts::Sync(int node, int covers) {
+  const auto synced = [&](const Change& change) { return change.node == node && change.operation < covers; };
   for (const Change& change : pending_) {
-    if (change.node == node) Apply(change, safe_);
+    if (synced(change)) Apply(change, safe_);
   }
-  std::erase_if(pending_, [&](const Change& change) { return change.node == node; });
+  std::erase_if(pending_, synced);
 }
 
 void Cuts::Cut(const FileOperation& last, const Disk& live, int mark, PowerLossReport& report) {
@@ -294,13 +297,14 @@ PowerLossReport LosePower(const std::string& folder, const std::function<bool(co
   PowerLossReport report;
   int mark = 0;
   for (const FileOperation& operation : operations) {
-    ++report.operations;
+    const int number = report.operations++;
     Change change;
     if (operation.kind == Kind::kMark) {
       mark = operation.mark;
     } else if (operation.kind == Kind::kSync) {
-      if (const int node = live.Find(operation.path); node != kNone) cuts.Sync(node);
+      if (const int node = live.Find(operation.path); node != kNone) cuts.Sync(node, operation.covers);
     } else if (live.Do(operation, change)) {
+      change.operation = number;
       cuts.Add(change);
     }
     cuts.Cut(operation, live.disk(), mark, report);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -34,14 +35,20 @@ class PowerLossTest : public ::testing::Test {
     close(file);
   }
 
-  // Replaces the file, with or without the fsyncs that make it safe.
-  PowerLossReport Replace(bool sync_file, bool sync_folder) const {
+  // Replaces the file, with or without the fsyncs that make it safe. A process of its own may write it.
+  PowerLossReport Replace(bool sync_file, bool sync_folder, bool in_child = false) const {
     const std::string partial = folder_ + "/partial", file = folder_ + "/file";
-    const auto replace = [&](const Mark& mark) {
+    const auto write = [&] {
       std::FILE* stream = std::fopen(partial.c_str(), "w");
       std::fputs("new", stream);
       std::fclose(stream);
       if (sync_file) Sync(partial);
+    };
+    const auto replace = [&](const Mark& mark) {
+      const pid_t child = in_child ? fork() : 0;
+      if (child == 0) write();
+      if (in_child && child == 0) _exit(0);
+      if (in_child && waitpid(child, nullptr, 0) != child) return false;
       std::rename(partial.c_str(), file.c_str());
       if (sync_folder) Sync(folder_);
       mark(1);
@@ -74,6 +81,22 @@ TEST_F(PowerLossTest, WithoutFsyncOfTheFolderTheNameIsLost) {
   const std::vector<std::string> faults = Replace(true, false).faults;
   ASSERT_FALSE(faults.empty());
   EXPECT_THAT(faults.front(), HasSubstr("rename \"partial\" \"file\"]: holds \"old\""));
+}
+
+TEST_F(PowerLossTest, ProcessesOfTheProgramCount) {
+  EXPECT_THAT(Replace(true, true, /*in_child=*/true).faults, IsEmpty());
+  std::ofstream(folder_ + "/file") << "old";
+  EXPECT_FALSE(Replace(false, true, /*in_child=*/true).faults.empty());
+}
+
+TEST_F(PowerLossTest, AnFsyncCoversWhatWasDoneBeforeIt) {
+  const std::vector<FileOperation> operations = RecordFileOperations(folder_, [&](const Mark&) {
+    std::ofstream(folder_ + "/new") << "text";
+    Sync(folder_ + "/new");
+    return true;
+  });
+  ASSERT_EQ(operations.back().kind, FileOperation::Kind::kSync);
+  EXPECT_EQ(operations.back().covers, static_cast<int>(operations.size()) - 1);
 }
 
 }  // namespace

@@ -190,6 +190,11 @@ def inputs():
     yield "idx/images", idx(2051, (2, 3, 4), bytes(range(24)))
     yield "idx/labels_packed", gzip(idx(2049, (5,), bytes(range(5))))
     yield "idx/huge_packed", gzip(idx(2051, (2**32 - 1, 65535, 65535), bytes(10)))
+    record = b"\7" + bytes(range(256)) * 12
+    yield "cifar10/one", record
+    yield "cifar10/packed", gzip(record + record)
+    yield "cifar10/label_above_nine", gzip(b"\x0a" + record[1:])
+    yield "cifar10/cut_short", record[:-1]
     yield "matlab/plain", matlab((2, 3), struct.pack("<6d", *range(6)))
     yield "matlab/packed", matlab((2, 3), struct.pack("<6d", *range(6)), packed=True)
     yield "matlab/huge_shape", matlab((2**31 - 1, 2**31 - 1), bytes(8))

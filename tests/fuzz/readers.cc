@@ -3,6 +3,7 @@
 extern "C" int Take_address_table(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_byte_pair(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_checkpoint(const std::uint8_t* data, std::size_t size);
+extern "C" int Take_cifar10(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_cluster(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_config(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_document_index(const std::uint8_t* data, std::size_t size);
@@ -30,6 +31,7 @@ const std::vector<Reader>& Readers() {
       {"address_table", Take_address_table},
       {"byte_pair", Take_byte_pair},
       {"checkpoint", Take_checkpoint},
+      {"cifar10", Take_cifar10},
       {"cluster", Take_cluster},
       {"config", Take_config},
       {"document_index", Take_document_index},
