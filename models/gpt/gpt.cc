@@ -103,8 +103,9 @@ models::BlockState Gpt::Prologue(const models::Batch& batch, const models::Block
   PLAIT_CHECK(tokens.dim() == 2 && tokens.scalar_type() == at::kLong && tokens.numel() > 0)
       << "tokens of shape " << tokens.sizes() << ", expected (batch, seq) of int64";
   const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length(), seq = tokens.size(1);
-  PLAIT_CHECK(seen + seq <= options_.block_size)
-      << seen + seq << " positions, the model has " << options_.block_size;
+  // A part of a sequence may be padded beyond the whole one.
+  const std::int64_t last = batch.sequence.positions.defined() ? batch.sequence.length : seen + seq;
+  PLAIT_CHECK(last <= options_.block_size) << last << " positions, the model has " << options_.block_size;
   CheckSequence(seq);
   Residual x = ToResidual(table_axis_, Embedding(table_axis_, wte_, options_.vocab_size, tokens));
   x = Map(x, [&](const at::Tensor& rows) {
@@ -151,9 +152,9 @@ models::LossSum Gpt::Epilogue(const models::BlockState& state, const models::Bat
   models::LossSum loss = CrossEntropySum(table_axis_, Logits(state.hidden), options_.vocab_size,
                                          batch.targets.reshape({-1}), batch.valid_targets);
   if (!state.auxiliary_loss.defined()) return loss;
-  // Sums are divided by the number of valid targets, and the auxiliary one is over all tokens.
-  const auto valid = static_cast<double>(loss.count);
-  const double share = valid == 0 ? 0 : valid / static_cast<double>(moe::CountTokens(batch));
+  // Sums are divided by the number of valid targets, and the auxiliary one is over all tokens: of all ranks, as ranks
+  // have ignored targets in different numbers.
+  const double share = moe_layers().front()->ValidPerToken(batch, loss.count);
   loss.sum = WithGradientsOf(loss.sum, state.auxiliary_loss * share);
   return loss;
 }

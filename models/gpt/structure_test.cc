@@ -181,7 +181,9 @@ TEST(Gpt, BlocksRunAlone) {
 
 // Divided by the valid targets, the balance loss is divided by all tokens.
 TEST(Gpt, IgnoredTargetsDoNotRaiseTheAuxiliaryLoss) {
-  Gpt gpt(Tiny(), at::kDouble);
+  GptOptions options = Tiny();
+  options.moe = {.gate = {.experts = 2}, .hidden = 8};
+  Gpt gpt(options, at::kDouble);
   const at::Tensor tokens = at::randint(7, {2, 6}, at::kLong);
   models::BlockState state = models::RunBlocks(gpt, {.inputs = tokens, .targets = tokens});
   state.auxiliary_loss = at::empty({}, at::kDouble).fill_(5).requires_grad_();

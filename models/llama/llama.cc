@@ -45,8 +45,10 @@ models::BlockState Llama::Prologue(const models::Batch& batch, const models::Blo
   PLAIT_CHECK(tokens.dim() == 2 && tokens.scalar_type() == at::kLong && tokens.numel() > 0)
       << "tokens of shape " << tokens.sizes() << ", expected (batch, seq) of int64";
   const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length();
-  PLAIT_CHECK(seen + tokens.size(1) <= options_.max_seq_len)
-      << seen + tokens.size(1) << " positions, the model has " << options_.max_seq_len;
+  // A part of a sequence may be padded beyond the whole one.
+  const bool split = batch.sequence.positions.defined();
+  const std::int64_t last = split ? batch.sequence.length : seen + tokens.size(1);
+  PLAIT_CHECK(last <= options_.max_seq_len) << last << " positions, the model has " << options_.max_seq_len;
   CheckSequence(tokens.size(1));
   const Partial rows = Embedding(embedding_axis_, tok_embeddings_, options_.vocab_size, tokens);
   return {.hidden = HiddenOf(ToResidual(embedding_axis_, rows), tokens.size(0))};

@@ -11,7 +11,9 @@
 #include <limits>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "base/seed.h"
+#include "comm/communicator.h"
 #include "models/initial_values.h"
 #include "models/rowwise/rowwise.h"
 #include "parallel/context/context_axis.h"
@@ -191,6 +193,12 @@ void MoeMlp::Count(const RoutedTokens& routed, const ExpertPlacement& placement)
   load_.tokens += routed.tokens;
   load_.dropped += routed.dropped;
   load_.not_finite += routed.not_finite;
+}
+
+double MoeMlp::ValidPerToken(const models::Batch& batch, std::int64_t valid) const {
+  std::int64_t counts[2] = {valid, CountTokens(batch)};
+  if (ranks_.tokens.data.size() > 1) ranks_.tokens.data.AllReduce(comm::BufferOf(absl::MakeSpan(counts)));
+  return counts[0] == 0 ? 0 : static_cast<double>(counts[0]) / static_cast<double>(counts[1]);
 }
 
 void MoeMlp::EndStep() {

@@ -72,6 +72,10 @@ class MoeMlp {
   };
   Output Forward(const tensor_parallel::Residual& rows, const Call& call);
 
+  // Collective over the ranks of tokens. `valid` targets of this rank's part of a batch and its tokens, both summed over
+  // the ranks: valid targets per token.
+  double ValidPerToken(const models::Batch& batch, std::int64_t valid) const;
+
   // Call it after each optimizer step: updates the biases of the bias gate and makes load() that of the step.
   void EndStep();
   const LayerLoad& load() const { return load_of_step_; }

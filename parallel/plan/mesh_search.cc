@@ -1,6 +1,8 @@
 #include "parallel/plan/mesh_search.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -173,11 +175,13 @@ absl::StatusOr<std::vector<Estimate>> Search(const PlannedModel& model, const Pl
     for (const Strategy strategy : strategies) {
       if (!Takes(strategy, mesh)) continue;
       for (const std::int64_t size : MicroBatches(options.samples / mesh.data_ranks())) {
+        const std::int64_t micro_batches = options.samples / mesh.data_ranks() / size;
+        if (micro_batches > std::numeric_limits<int>::max()) continue;
         PlannedRun run = base;
         run.mesh = mesh;
         run.strategy = strategy;
         run.micro_batch = size;
-        run.micro_batches = static_cast<int>(options.samples / mesh.data_ranks() / size);
+        run.micro_batches = static_cast<int>(micro_batches);
         run.sequence_parallel = mesh.tp > 1 && CheckSplit(model, mesh, true).ok();
         if (run.micro_batches < mesh.pp) continue;  // stages that never work at the same time
         absl::StatusOr<Estimate> estimate = estimator.OfManyPasses(run);

@@ -172,6 +172,14 @@ TEST(MeshSearch, RanksWhatFitsByTimeAndTheRestByMemory) {
   EXPECT_FALSE(ranked->back().fits);
 }
 
+// More micro-batches than an int holds: those of one sample are left out.
+TEST(MeshSearch, NumbersOfSamplesBeyond32Bits) {
+  constexpr std::int64_t kSamples = std::int64_t{1} << 35;
+  const auto ranked = Search(Planned(kLlama, 64, at::kFloat), {}, {.samples = kSamples}, TwoNodes());
+  ASSERT_TRUE(ranked.ok()) << ranked.status();
+  for (const parallel::Estimate& e : *ranked) EXPECT_EQ(e.samples(), kSamples);
+}
+
 // The search tells long steps by short ones; a plan of the mesh itself runs through the whole schedule.
 TEST(MeshSearch, ManyMicroBatchesAreToldByFew) {
   const parallel::PlannedModel model = Planned(kLlama, 64, at::kFloat);

@@ -113,6 +113,25 @@ class BadInputTest(runs.CnnTest):
                 self.fails("--resume: .*step-000000009: checkpoint of another run: " + expected, resume, flag, code=1,
                            outputs="x")
 
+    def test_other_images_of_the_same_number(self):
+        self.train("--epochs=1", "--checkpoint-dir=" + self.path("kept"))
+        others = self.path("others")
+        shutil.copytree(self.images, others)
+        for name in os.listdir(others):
+            if "labels" in name:
+                with open(os.path.join(others, name), "r+b") as file:
+                    header, labels = file.read(8), file.read()
+                    file.seek(0)
+                    file.write(header + labels[::-1])
+        self.fails(r"--resume: .*training_targets_crc32 is \w+ there and \w+ here", "--resume=" + self.path("kept"), "--data=" + others,
+                   code=1, outputs="x")
+
+    def test_a_model_that_is_no_number_has_no_accuracy(self):
+        run = self.train("--lr=1e30", "--epochs=1", "--max-samples=4", "--global-batch-size=4", code=1)
+        self.assertEqual(len(run.errors()), 1, run.err)
+        self.assertRegex(run.errors()[0], r"the test loss is -?(nan|inf) in step 1, at epoch 1.*; first non-finite tensor: parameter ")
+        self.assertEqual(run.epochs(), [])
+
     def test_a_loss_that_is_no_number(self):
         """Nothing of it reaches the parameters, and good checkpoints are not rotated away."""
         kept = self.path("kept")

@@ -90,6 +90,9 @@ class BadInputTest(runs.TrainTest):
         self.fails("--resume: .*kept/step-000000008.*n_layer is 2 there and 3 here", "--nproc=1", "--resume=kept", "--n-layer=3", outputs="a")
         self.write("other.txt", runs.text_of_words() + "0123")
         self.fails(r"--resume: .*vocabulary is \w+ there and \w+ here|training_tokens is", "--nproc=2", "--resume=kept", data="other.txt", outputs="a")
+        self.write("reversed.txt", runs.text_of_words()[::-1])
+        self.fails(r"--resume: .*training_tokens_crc32 is \w+ there and \w+ here", "--nproc=2", "--resume=kept", data="reversed.txt",
+                   outputs="a")
         folder = self.path("kept/step-000000008")
         shards = sorted(name for name in os.listdir(folder) if "rank" in name or "shard" in name)
         self.assertEqual(len(shards), 2, os.listdir(folder))

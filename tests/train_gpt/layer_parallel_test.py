@@ -25,6 +25,13 @@ class LayerParallelTest(runs.TrainTest):
                 self.train(*FLAGS, *CONVERGED, *mesh, outputs=f"run{count}")
                 self.expect_same("one", f"run{count}")
 
+    def test_more_ranks_than_intervals(self):
+        """Of three ranks the first has no layers."""
+        few = [*FLAGS, "--n-layer=4"]
+        self.train("--nproc=1", *few, outputs="one")
+        self.train(*few, *CONVERGED, "--mesh=lp=3", outputs="three")
+        self.expect_same("one", "three")
+
     def test_checkpoints_go_on_on_any_mesh(self):
         kept = ["--checkpoint-interval=5", "--keep-last=0"]
         self.train("--nproc=1", *FLAGS, *kept, "--checkpoint-dir=of_one", outputs="one")

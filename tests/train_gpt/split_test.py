@@ -31,6 +31,12 @@ class SplitTest(runs.TrainTest):
         for step in one.steps():
             self.assertEqual(step["tps"], step["tps_per_rank"])
 
+    def test_a_token_and_its_padding(self):
+        flags = ["--dtype=float64", "--sample-tokens=0", "--block-size=1"]
+        self.train("--nproc=1", *flags, outputs="one")
+        self.train("--mesh=cp=2", *flags, outputs="two")
+        self.expect_same("one", "two")
+
     def test_checkpoints_go_on_on_any_mesh(self):
         kept = ["--checkpoint-interval=5", "--keep-last=0"]
         self.train("--nproc=1", *FLAGS, *kept, "--checkpoint-dir=of_one", outputs="one")

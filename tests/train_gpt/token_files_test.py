@@ -179,6 +179,18 @@ class TokenFilesTest(runs.TrainTest):
                     self.assertAlmostEqual(float.fromhex(history["loss"][0]) / loss, 1, delta=1e-11)
                     self.assertAlmostEqual(float.fromhex(history["gradient_norm"][0]) / norm, 1, delta=1e-11)
 
+    def test_ignored_targets_with_experts(self):
+        """The losses of the router count by the valid targets of all ranks, which have different numbers of them."""
+        self.pairs()
+        flags = ["--bpe-folder=bytes", "--dtype=float64", "--sample-tokens=0", "--eval-interval=0", "--max-iters=4",
+                 "--learning-rate=0.05", "--warmup-iters=0", "--ignore-targets=prompts", "--moe", "--moe-experts=4",
+                 "--moe-balance-weight=1", "--gradient-accumulation-steps=1", "--global-batch-size=4"]
+        self.train("--nproc=1", *flags, data="pairs", outputs="one")
+        for count, mesh in enumerate((["--mesh=dp_replicate=2"], ["--mesh=cp=2"], ["--mesh=dp_replicate=2,ep=2"])):
+            with self.subTest(mesh=mesh):
+                self.train(*mesh, *flags, data="pairs", outputs=f"run{count}")
+                self.expect_same("one", f"run{count}")
+
     def test_larger_than_the_memory(self):
         """A file with holes, twice as large as this machine's memory."""
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

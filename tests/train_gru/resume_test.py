@@ -2,6 +2,7 @@
 import os
 import re
 import signal
+import subprocess
 
 import program_runs
 import runs
@@ -60,6 +61,16 @@ class ResumeTest(runs.TrainTest):
         self.train(1, "--epochs=1", "--resume=" + self.path("kept/step-000000005"), "--history=" + rest, *runs.SMALL)
         steps = [float.fromhex(x) for x in self.history(first)["dt"][:5]]
         self.assertGreater(float.fromhex(self.history(rest)["epoch_time"][-1]), sum(steps))
+
+    def test_a_slow_disk_during_the_tests_of_one_rank(self):
+        """The first rank tests serially while the others wait and a checkpoint is being written."""
+        library = self.path("slow_disk.so")
+        subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", library], check=True, text=True,
+                       input="int usleep(unsigned); long syscall(long, ...);\n"
+                             "int fsync(int file) { usleep(700000); return syscall(74, file); }\n")
+        self.variables = {"LD_PRELOAD": library}
+        self.train(2, "--epochs=1", "--checkpoint-interval=2", "--checkpoint-dir=" + self.path("kept"), "--timeout=60", *runs.SMALL)
+        self.assertIn("step-000000006", os.listdir(self.path("kept")))
 
     def test_data_and_layer_parallel(self):
         """Two halves of each batch, each solved on two ranks: the numbers of one rank."""

@@ -51,7 +51,8 @@ training::TrainedModel CnnTask::model() {
 training::NamedValues CnnTask::facts() const {
   return {{"image", absl::StrCat(images_.rows, " x ", images_.columns)},
           {"classes", absl::StrCat(images_.class_names.size())},
-          {"training_samples", absl::StrCat(train_.samples())}};
+          {"training_samples", absl::StrCat(train_.samples())},
+          {"training_targets_crc32", image_training::LabelsDigest(*images_.train)}};
 }
 
 training::TaskProgress CnnTask::progress() const {

@@ -7,6 +7,7 @@
 #include <torch/nn/module.h>
 
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@
 #include "tools/device/device.h"
 #include "tools/gru_training/batches.h"
 #include "tools/gru_training/timed_step.h"
+#include "tools/training/resume.h"
 
 namespace plait::gru_training {
 namespace {
@@ -110,9 +112,12 @@ std::int64_t GruTask::KeptBytes(const ActivationBytes& bytes) const {
 }
 
 training::NamedValues GruTask::facts() const {
-  training::NamedValues facts = {{"channels", absl::StrCat(set_.train.channels)},
-                                 {"classes", absl::StrCat(set_.class_names.size())},
-                                 {"training_samples", absl::StrCat(set_.train.samples())}};
+  training::NamedValues facts = {
+      {"channels", absl::StrCat(set_.train.channels)},
+      {"classes", absl::StrCat(set_.class_names.size())},
+      {"training_samples", absl::StrCat(set_.train.samples())},
+      {"training_targets_crc32",
+       training::DigestOf(set_.train.samples(), [this](std::int64_t i) { return set_.train.y[i]; })}};
   facts.insert(facts_.begin(), facts_.end());
   return facts;
 }
@@ -251,41 +256,48 @@ TestResult GruTask::Test(Solve solve) {
   data::Sampler sampler({.samples = result.samples, .batch_size = batch_size, .shuffle = false});
   result.batches = sampler.batches_per_epoch();
   solve_ = solve;
-  const std::vector<double> correct =
-      trainer_->Evaluate("test", result.batches, 1, [&](std::int64_t, training::DeviceSums& sum) {
+  const std::vector<double> sums = trainer_->Evaluate(
+      "test", result.batches, 2,
+      [&](std::int64_t, training::DeviceSums& sum) {
         const models::Batch batch = trainer_->model().OnDevice(
             MakeBatch(set_.test, data::ShareOf(*sampler.Next(), run_.data.rank(), run_.data.size()),
                       settings_.master_type()));
         const double start = device::SecondsWhenDone(run_.device);
-        const at::Tensor classes = trainer_->model().Output(batch).argmax(1);
+        const at::Tensor scores = trainer_->model().Output(batch);
+        const at::Tensor classes = scores.argmax(1);
         result.seconds += device::SecondsWhenDone(run_.device) - start;
         sum.Add(0, classes.eq(batch.targets).sum());
-      });
+        sum.Add(1, scores.isfinite().all(1).logical_not().sum());
+      },
+      /*by_all_ranks=*/solve == Solve::kTrained);
   solve_ = Solve::kTrained;
-  result.correct = static_cast<std::int64_t>(correct[0]);
+  result.correct = static_cast<std::int64_t>(sums[0]);
+  result.not_finite = static_cast<std::int64_t>(sums[1]);
   return result;
 }
 
-GruTask::Tests GruTask::TestBoth(std::int64_t epoch) {
+absl::StatusOr<GruTask::Tests> GruTask::TestBoth(std::int64_t epoch) {
   const TestResult parallel = Test(Solve::kTrained);
   TestResult serial = parallel;
   if (solves_parallel()) {
     // By the first rank along lp while the others wait: the time of a serial program.
     const comm::Communicator& lp = run_.mesh.axis("lp");
     if (lp.rank() == 0) serial = Test(Solve::kSerial);
-    std::int64_t correct[1] = {serial.correct};
-    lp.Broadcast(comm::BufferOf(absl::MakeSpan(correct)), 0);
-    serial.correct = correct[0];
+    std::int64_t counts[2] = {serial.correct, serial.not_finite};
+    lp.Broadcast(comm::BufferOf(absl::MakeSpan(counts)), 0);
+    serial.correct = counts[0];
+    serial.not_finite = counts[1];
+  }
+  // The argmax of NaNs is class 0.
+  if (parallel.not_finite + serial.not_finite > 0) {
+    return trainer_->CheckEvaluated("test score", std::numeric_limits<double>::quiet_NaN());
   }
   run_.console.Print("\n" + TestLine("PARALLEL", epoch, parallel, set_.synthetic));
   run_.console.Print(TestLine("SERIAL", epoch, serial, set_.synthetic) + "\n");
-  return {parallel, serial};
+  return Tests{parallel, serial};
 }
 
-absl::Status GruTask::EvaluateOnly() {
-  TestBoth(sampler_.epoch());
-  return absl::OkStatus();
-}
+absl::Status GruTask::EvaluateOnly() { return TestBoth(sampler_.epoch()).status(); }
 
 void GruTask::Save(parallel::CheckpointState& state) const {
   sampler_.Save(state);
@@ -303,7 +315,8 @@ absl::Status GruTask::Restore(const parallel::Checkpoint& checkpoint) {
 
 absl::Status GruTask::TestEpoch() {
   const double epoch_seconds = NowSeconds() - epoch_begin_;
-  const auto [parallel, serial] = TestBoth(progress_.epoch);
+  PLAIT_ASSIGN_OR_RETURN(const Tests tests, TestBoth(progress_.epoch));
+  const auto& [parallel, serial] = tests;
   outcome_.parallel_accuracy = parallel.accuracy();
   outcome_.serial_accuracy = serial.accuracy();
   outcome_.epochs.Add(epoch_seconds);

@@ -78,7 +78,7 @@ class GruTask final : public training::TrainingTask {
   struct Tests {
     TestResult parallel, serial;
   };
-  Tests TestBoth(std::int64_t epoch);  // and prints their lines
+  absl::StatusOr<Tests> TestBoth(std::int64_t epoch);  // and prints their lines
   absl::Status TestEpoch();
 
   const GruSettings& settings_;

@@ -43,6 +43,7 @@ std::string TrainLine(const TrainProgress& progress, bool end_of_epoch);
 
 struct TestResult {
   std::int64_t correct = 0;
+  std::int64_t not_finite = 0;  // samples whose scores are NaN or infinite
   std::int64_t samples = 0;
   std::int64_t batches = 0;
   double seconds = 0;

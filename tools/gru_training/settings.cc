@@ -28,10 +28,11 @@ absl::Status CheckNumbers(const GruSettings& s) {
       absl::StrCat("--percent-data=", s.percent_data, ": a share of the data, above 0 and at most 1"));
 }
 
-absl::Status CheckSolver(const GruSettings& s) {
+absl::Status CheckSolver(const GruSettings& s, int ranks) {
   PLAIT_RETURN_IF_ERROR(training::OneOf("lp-coarse-step", s.lp_coarse_step, {"frozen", "one"}));
   for (const int hold : s.lp_coarse_hold) PLAIT_RETURN_IF_ERROR(AtLeast("lp-coarse-hold", hold, 0));
-  return s.lp.Check(s.sequence_length, "sequence-length");
+  // A serial run has no solver, whose flags then have no effect.
+  return s.lp.Solves(ranks) ? s.lp.Check(s.sequence_length, "sequence-length") : absl::OkStatus();
 }
 
 int LayerParallelRanks(const std::vector<comm::MeshAxis>& axes) { return axes.back().size; }
@@ -106,7 +107,7 @@ void GruSettings::Complete(const std::vector<comm::MeshAxis>& axes) {
 absl::Status GruSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
   PLAIT_RETURN_IF_ERROR(CheckNumbers(*this));
   PLAIT_RETURN_IF_ERROR(training::OneOf("gru", gru, {"implicit", "classic"}));
-  PLAIT_RETURN_IF_ERROR(CheckSolver(*this));
+  PLAIT_RETURN_IF_ERROR(CheckSolver(*this, LayerParallelRanks(axes)));
   if (const int ranks = training::DataRanks(axes); global_batch_size < ranks) {
     return Invalid(absl::StrCat("--batch-size=", global_batch_size, ": ", ranks,
                                 " data-parallel ranks; expected at least one sample for each"));

@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "data/sampler.h"
+#include "tools/training/resume.h"
 
 namespace plait::image_training {
 namespace {
@@ -75,9 +76,13 @@ models::Batch ImageBatches::Make(absl::Span<const std::int64_t> indices, std::in
   return batch;
 }
 
-TestResult TestClassifier(training::Trainer& trainer, const training::Run& run, std::int64_t samples,
-                          std::int64_t batch_size,
-                          const std::function<models::Batch(absl::Span<const std::int64_t> indices)>& make) {
+std::string LabelsDigest(const data::ImageSource& source) {
+  return training::DigestOf(source.samples(), [&](std::int64_t i) { return source.label(i); });
+}
+
+absl::StatusOr<TestResult> TestClassifier(
+    training::Trainer& trainer, const training::Run& run, std::int64_t samples, std::int64_t batch_size,
+    const std::function<models::Batch(absl::Span<const std::int64_t> indices)>& make) {
   // The same batches for any number of ranks, in turns.
   data::Sampler sampler({.samples = samples, .batch_size = batch_size, .shuffle = false});
   const auto next = [&] {
@@ -100,13 +105,14 @@ TestResult TestClassifier(training::Trainer& trainer, const training::Run& run, 
                                           /*ignore_index=*/-1));
         sum.Add(1, scores.argmax(1).eq(targets).sum());
       });
+  PLAIT_RETURN_IF_ERROR(trainer.CheckEvaluated("test loss", sums[0]));
   const auto count = static_cast<double>(samples);
-  return {.loss = sums[0] / count, .accuracy = 100 * sums[1] / count};
+  return TestResult{.loss = sums[0] / count, .accuracy = 100 * sums[1] / count};
 }
 
 absl::StatusOr<TestResult> TestImages(training::Trainer& trainer, const training::Run& run,
                                       ImageBatches& test, std::int64_t batch_size) {
-  const TestResult result =
+  const absl::StatusOr<TestResult> result =
       TestClassifier(trainer, run, test.samples(), batch_size,
                      [&](absl::Span<const std::int64_t> indices) { return test.Make(indices); });
   PLAIT_RETURN_IF_ERROR(run.world.Agree(test.status()));

@@ -37,6 +37,9 @@ absl::StatusOr<data::ImageSets> AgreeOnImages(absl::StatusOr<data::ImageSets> op
 // divided by 0.2470/..."
 std::string DataLine(const data::ImageSets& sets);
 
+// Local. A fact about the data of a run (tools/training/resume.h).
+std::string LabelsDigest(const data::ImageSource& source);
+
 // Local.
 class ImageBatches {
  public:
@@ -66,10 +69,10 @@ struct TestResult {
 
 // Collective. Evaluates every sample once, for any number of ranks, `batch_size` per rank at a time; in the last turn a
 // rank may have fewer samples or none. The model's output is logits or log-softmax. Targets of -1 add nothing to the
-// sums, which are divided by `samples`.
-TestResult TestClassifier(training::Trainer& trainer, const training::Run& run, std::int64_t samples,
-                          std::int64_t batch_size,
-                          const std::function<models::Batch(absl::Span<const std::int64_t> indices)>& make);
+// sums, which are divided by `samples`. OUT_OF_RANGE if the loss is not finite: an argmax of NaNs is class 0.
+absl::StatusOr<TestResult> TestClassifier(
+    training::Trainer& trainer, const training::Run& run, std::int64_t samples, std::int64_t batch_size,
+    const std::function<models::Batch(absl::Span<const std::int64_t> indices)>& make);
 
 // The same for images. The first error of reading on any rank, the same on all ranks.
 absl::StatusOr<TestResult> TestImages(training::Trainer& trainer, const training::Run& run,

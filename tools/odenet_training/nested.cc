@@ -57,11 +57,12 @@ Weights OfAllRanks(training::ShardedModel& model, const training::Run& run) {
   return all;
 }
 
-// Coarse levels have no files but checkpoints.
+// Coarse levels have no files but checkpoints, and the model that is evaluated alone.
 OdeNetSettings OfCoarseLevel(const OdeNetSettings& settings, std::int64_t layers) {
   OdeNetSettings coarse = WithoutFiles(settings);
   coarse.checkpoint_dir = settings.checkpoint_dir;
   coarse.checkpoint_interval = settings.checkpoint_interval;
+  if (settings.eval_only) coarse.save_model = settings.save_model;
   if (!coarse.lp.Check(layers, "layers").ok()) coarse.lp.levels = 1;
   return coarse;
 }
@@ -93,7 +94,7 @@ absl::StatusOr<TrainedLevel> TrainLevel(const OdeNetSettings& settings, training
   PLAIT_RETURN_IF_ERROR(trainer.Train());
   TrainedLevel trained = {.story = task.story(), .steps = task.step(), .weights = {}};
   if (level.number > 0 && !run.stopped) trained.weights = OfAllRanks(trainer.model(), run);
-  if (level.number == 0) {
+  if (level.number == 0 || settings.eval_only) {
     PLAIT_RETURN_IF_ERROR(training::SaveModel(trainer.model(), settings.save_model, run));
   }
   PLAIT_RETURN_IF_ERROR(trainer.Conclude());

@@ -136,7 +136,8 @@ training::MakeDryRunModel OdeNetTask::dry_run_model() {
 
 training::NamedValues OdeNetTask::facts() const {
   return {{"classes", absl::StrCat(problem_.classes)},
-          {"training_samples", absl::StrCat(problem_.train.count)}};
+          {"training_samples", absl::StrCat(problem_.train.count)},
+          {"training_targets_crc32", problem_.labels_digest}};
 }
 
 // A sample takes a level's number of layers.
@@ -188,7 +189,7 @@ absl::Status OdeNetTask::EndStep(const training::StepReport& report, bool evalua
 }
 
 absl::StatusOr<image_training::TestResult> OdeNetTask::Validate() {
-  const image_training::TestResult test = image_training::TestClassifier(
+  const absl::StatusOr<image_training::TestResult> test = image_training::TestClassifier(
       *trainer_, run_, problem_.validation.count, settings_.test_batch_size, problem_.validation.make);
   PLAIT_RETURN_IF_ERROR(run_.world.Agree(problem_.validation.status()));
   return test;

@@ -13,6 +13,7 @@
 #include "data/vectors/indian_pines.h"
 #include "data/vectors/peaks.h"
 #include "tools/image_training/image_batches.h"
+#include "tools/training/resume.h"
 
 namespace plait::odenet_training {
 namespace {
@@ -74,7 +75,8 @@ absl::StatusOr<Problem> ImageProblem(const OdeNetSettings& s, const comm::Commun
                  .sample = {sets.rows, sets.columns},
                  .classes = static_cast<std::int64_t>(sets.class_names.size()),
                  .train = SamplesOf(sets.train, sets, s.compute_type()),
-                 .validation = SamplesOf(sets.test, sets, s.compute_type())};
+                 .validation = SamplesOf(sets.test, sets, s.compute_type()),
+                 .labels_digest = image_training::LabelsDigest(*sets.train)};
 }
 
 }  // namespace
@@ -91,7 +93,9 @@ absl::StatusOr<Problem> OpenProblem(const OdeNetSettings& s, const comm::Communi
       .sample = {sets->train.width},
       .classes = sets->classes,
       .train = SamplesOf(sets->train, s.compute_type()),
-      .validation = SamplesOf(sets->validation, s.compute_type())};
+      .validation = SamplesOf(sets->validation, s.compute_type()),
+      .labels_digest =
+          training::DigestOf(sets->train.samples(), [&](std::int64_t i) { return sets->train.labels[i]; })};
 }
 
 }  // namespace plait::odenet_training

@@ -66,8 +66,9 @@ void TextSettings::BindText(training::SettingsTable& table, const std::string& d
   optimizer.Bind(table);
   BindParallel(table);
   table.Group("Evaluation and report");
-  table.Add("eval_interval", &eval_interval, "estimate losses and print a sample every N steps; 0: never");
-  table.Add("eval_iters", &eval_iters, "batches per estimate");
+  table.Add("eval_interval", &eval_interval, "estimate losses and print a sample every N steps; 0: never",
+            OnResume::kAdopt);
+  table.Add("eval_iters", &eval_iters, "batches per estimate", OnResume::kAdopt);
   table.Add("log_interval", &log_interval, "log every N steps");
   table.Add("sample_prompt", &sample_prompt, "prompt of samples");
   table.Add("sample_tokens", &sample_tokens, "tokens per sample; 0: no samples");

@@ -16,6 +16,7 @@
 #include "comm/tensor_collectives.h"
 #include "tools/text_training/flops.h"
 #include "tools/text_training/saved_model.h"
+#include "tools/training/resume.h"
 
 namespace plait::text_training {
 namespace {
@@ -136,8 +137,11 @@ training::TrainedModel TextTask::model() {
 training::MakeDryRunModel TextTask::dry_run_model() { return DryRunModelOf(settings_, options_); }
 
 training::NamedValues TextTask::facts() const {
+  const data::Tokens tokens = corpus_.train().tokens;
   return {{"vocabulary", absl::StrFormat("%08x", corpus_.text.tokenizer_digest)},
-          {"training_tokens", absl::StrCat(corpus_.train().tokens.size())}};
+          {"training_tokens", absl::StrCat(tokens.size())},
+          {"training_tokens_crc32",
+           training::DigestOf(tokens.size(), [&](std::int64_t i) { return tokens[i]; })}};
 }
 
 training::TaskProgress TextTask::progress() const {

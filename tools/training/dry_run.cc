@@ -141,18 +141,24 @@ absl::StatusOr<DryRunRank> RunRank(const Settings& settings, const comm::DeviceM
   }
 }
 
-// The rank with the same coordinates, but the first one along `name`.
-int FirstAlong(const Axes& axes, const std::string& name, int rank) {
+// The ranks with the same coordinates, but any along `name`, in order.
+std::vector<int> RanksAlong(const Axes& axes, const std::string& name, int rank) {
   int stride = 1;
   for (std::size_t i = axes.size(); i-- > 0;) {
-    if (axes[i].name == name) return rank - rank / stride % axes[i].size * stride;
-    stride *= axes[i].size;
+    if (axes[i].name != name) {
+      stride *= axes[i].size;
+      continue;
+    }
+    std::vector<int> ranks;
+    for (int at = 0; at < axes[i].size; ++at)
+      ranks.push_back(rank + (at - rank / stride % axes[i].size) * stride);
+    return ranks;
   }
-  return rank;
+  return {rank};
 }
 
-// Runs this rank, and before it the rank with the first stage or the first layers, which sends the shapes that later
-// ones receive.
+// Runs this rank, and before it the ranks that send the shapes that it receives: the one with the first stage, or all
+// with earlier layers, as the first may have none.
 absl::StatusOr<DryRunRank> RunOne(const Settings& settings, const comm::DeviceMesh& real,
                                   const MakeDryRunModel& make, std::int64_t samples) {
   const Axes& axes = real.axes();
@@ -162,8 +168,10 @@ absl::StatusOr<DryRunRank> RunOne(const Settings& settings, const comm::DeviceMe
     PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(job.World(one), axes));
     return RunRank(settings, mesh, make, samples);
   };
-  const int sender = FirstAlong(axes, "lp", FirstAlong(axes, "pp", rank));
-  if (sender != rank) PLAIT_RETURN_IF_ERROR(run(sender).status());
+  for (const int sender : RanksAlong(axes, "lp", RanksAlong(axes, "pp", rank).front())) {
+    if (sender == rank) break;
+    PLAIT_RETURN_IF_ERROR(run(sender).status());
+  }
   return run(rank);
 }
 

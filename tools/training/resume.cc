@@ -7,11 +7,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/path.h"
 #include "base/status_macros.h"
+#include "data/hdf5/checked_array.h"
 #include "parallel/checkpoint/step_folders.h"
 
 namespace plait::training {
@@ -128,6 +130,20 @@ absl::Status CompareFacts(const Checkpoint& checkpoint, const NamedValues& facts
     return AnotherRun(checkpoint, absl::StrCat(name, " is ", found->second, " there and ", value, " here"));
   }
   return absl::OkStatus();
+}
+
+std::string DigestOf(std::int64_t count, absl::FunctionRef<std::int64_t(std::int64_t index)> number) {
+  constexpr std::int64_t kPieces = 256, kPiece = 4096;
+  const std::int64_t pieces = std::min(kPieces, (count + kPiece - 1) / kPiece);
+  std::vector<std::int64_t> numbers;
+  std::uint32_t crc = 0;
+  for (std::int64_t p = 0; p < pieces; ++p) {
+    const std::int64_t begin = pieces > 1 ? (count - kPiece) * p / (pieces - 1) : 0;
+    numbers.clear();
+    for (std::int64_t i = begin; i < std::min(begin + kPiece, count); ++i) numbers.push_back(number(i));
+    crc = data::Crc32(numbers.data(), static_cast<std::int64_t>(numbers.size() * sizeof(numbers[0])), crc);
+  }
+  return absl::StrFormat("%08x", crc);
 }
 
 void KeepSettings(const std::string& program, const NamedValues& kept, const NamedValues& facts,

@@ -319,14 +319,14 @@ absl::StatusOr<StepReport> Trainer::Step() {
                                                    passes.nominal_count,
                                                    " targets are ignored; expected more samples per step"));
   }
-  if (!std::isfinite(passes.loss)) return NotFinite("loss", passes.loss);
+  if (!std::isfinite(passes.loss)) return NotFinite("loss", passes.loss, step_ + 1);
   const double backward_end = NowSeconds();
   const double true_share = static_cast<double>(passes.count) / static_cast<double>(passes.nominal_count);
   const parallel::StepResult result =
       model_->Step({.clip_norm = trained_.clip_norm, .loss_scale = scaler_.scale() * true_share});
   PLAIT_RETURN_IF_ERROR(base::Prefixed(result.status, "--offload"));
   if (result.skipped && !scaler_.can_back_off()) {
-    return NotFinite("norm of the gradients", result.gradient_norm);
+    return NotFinite("norm of the gradients", result.gradient_norm, step_ + 1);
   }
   scaler_.Update(result.skipped);
   ++step_;
@@ -349,7 +349,7 @@ absl::StatusOr<StepReport> Trainer::Step() {
 }
 
 // Collective: `value` is the same on every rank.
-absl::Status Trainer::NotFinite(const char* what, double value) const {
+absl::Status Trainer::NotFinite(const char* what, double value, std::int64_t step) const {
   std::string tensor;
   for (const std::string& found : comm::GatherText(run_.world, model_->FirstNonFinite())) {
     if (tensor.empty()) tensor = found;
@@ -358,10 +358,15 @@ absl::Status Trainer::NotFinite(const char* what, double value) const {
       settings_.checkpoint_dir.empty()
           ? ""
           : absl::StrCat("; the last good checkpoint stays in ", base::FromUser(settings_.checkpoint_dir));
+  const bool half = at::elementSize(settings_.compute_type()) < 4;
   return absl::OutOfRangeError(absl::StrFormat(
-      "the %s is %g in step %d, %s; first non-finite tensor: %s%s; try a smaller learning rate, or "
-      "--dtype=float32",
-      what, value, step_ + 1, task_.Position(), tensor.empty() ? "none, but the loss" : tensor, kept));
+      "the %s is %g in step %d, %s; first non-finite tensor: %s%s; try a smaller learning rate%s", what,
+      value, step, task_.Position(), tensor.empty() ? "none, but the loss" : tensor, kept,
+      half ? ", or --dtype=float32" : ""));
+}
+
+absl::Status Trainer::CheckEvaluated(const char* what, double value) const {
+  return std::isfinite(value) ? absl::OkStatus() : NotFinite(what, value, step_);
 }
 
 // Reported for the first rank of pp, whose passes span the whole step.
@@ -383,7 +388,7 @@ absl::Status Trainer::Record(absl::Span<const data::Scalar> scalars) {
 }
 
 std::vector<double> Trainer::Evaluate(const std::string& label, std::int64_t count, std::size_t sums,
-                                      const EvaluateOne& one) {
+                                      const EvaluateOne& one, bool by_all_ranks) {
   const comm::PhaseScope phase(run_.world, "evaluation");
   const at::NoGradGuard no_grad;
   DeviceSums mine(sums, run_.device, settings_.reproducible);
@@ -392,7 +397,7 @@ std::vector<double> Trainer::Evaluate(const std::string& label, std::int64_t cou
   for (std::int64_t batch = 0; batch < count; ++batch) {
     one(batch, mine);
     if (outputs_.has_value()) outputs_->trace().TakeCalls();
-    if (saved_.ok()) saved_ = PollSave();
+    if (by_all_ranks && saved_.ok()) saved_ = PollSave();
     run_.console.Update(batch + 1);
   }
   model_->model().SetTraining(true);

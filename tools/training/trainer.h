@@ -149,10 +149,15 @@ class Trainer {
 
   // Calls `one` for batches 0 to `count` - 1 without autograd and dropout. Returns the `sums` values that it
   // accumulates, summed over batches, data-parallel and cp ranks and pipeline stages (only the last stage has losses).
-  // Shows a progress bar.
+  // Shows a progress bar. Looks after a save in the background, which is collective over all ranks: `by_all_ranks` is
+  // false where only some of them evaluate.
   using EvaluateOne = std::function<void(std::int64_t batch, DeviceSums& sums)>;
   std::vector<double> Evaluate(const std::string& label, std::int64_t count, std::size_t sums,
-                               const EvaluateOne& one);
+                               const EvaluateOne& one, bool by_all_ranks = true);
+
+  // OUT_OF_RANGE, with the first tensor of the model that is NaN or infinite, if `value` of an evaluation, the same on
+  // all ranks, is. Collective.
+  absl::Status CheckEvaluated(const char* what, double value) const;
 
  private:
   struct Passes;
@@ -169,7 +174,7 @@ class Trainer {
   Passes RunPasses();
   parallel::PipelineMicroBatch NextMicroBatch(int k, Passes& passes);
   absl::StatusOr<StepReport> Step();
-  absl::Status NotFinite(const char* what, double value) const;
+  absl::Status NotFinite(const char* what, double value, std::int64_t step) const;
   void ReportProgress();
   void CountIdleTime();
   absl::Status SaveOrStop(bool evaluated);

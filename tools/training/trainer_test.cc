@@ -40,6 +40,7 @@ struct ToySettings final : Settings {
   bool network = false;  // a convolutional network with dropout, else one linear layer that stays as it is
   bool loses_parameters = false;  // their file, before --eval-only evaluates them
   bool evaluates_until_saved = false;
+  bool by_all_ranks = true;        // evaluates until then, for ten seconds at most; else for a second
   bool lacks_meta_kernel = false;  // of an operator of the model, which has a dry run
   void Bind(SettingsTable& table) override {
     table.Group("Toy");
@@ -147,12 +148,12 @@ class ToyTask final : public TrainingTask {
   bool always_writes_outputs() const override { return false; }
 
  private:
-  // Ten seconds at most.
   void EvaluateUntilSaved() {
-    trainer_->Evaluate("test", 200, 1, [&](std::int64_t, DeviceSums&) {
+    const auto one = [&](std::int64_t, DeviceSums&) {
       recording_.saved = parallel::CompleteSteps(settings_.checkpoint_dir);
       if (recording_.saved.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    });
+    };
+    trainer_->Evaluate("test", settings_.by_all_ranks ? 200 : 20, 1, one, settings_.by_all_ranks);
   }
 
   TrainedModel Trained(models::BlockModel& model) const {
@@ -310,6 +311,22 @@ TEST(Trainer, ASaveIsCompletedDuringAnEvaluation) {
                    recording),
             0);
   EXPECT_EQ(recording.saved, (std::vector<std::int64_t>{1}));
+  base::RemoveTree(folder);
+}
+
+// To do so is collective over all ranks.
+TEST(Trainer, LeavesASaveAloneWhereSomeRanksEvaluate) {
+  const std::string folder = testing::TempDir() + "/trainer_test_some";
+  base::RemoveTree(folder);
+  ToySettings settings;
+  settings.evaluates_until_saved = true;
+  settings.by_all_ranks = false;
+  Recording recording;
+  EXPECT_EQ(RunToy(at::kCPU, {"--steps=2", "--checkpoint-interval=1", "--checkpoint-dir=" + folder}, settings,
+                   recording),
+            0);
+  EXPECT_THAT(recording.saved, ::testing::IsEmpty());
+  EXPECT_THAT(parallel::CompleteSteps(folder), ::testing::Contains(2));
   base::RemoveTree(folder);
 }
 

@@ -83,7 +83,8 @@ training::NamedValues VitTask::facts() const {
   return {{"classes", absl::StrCat(model_.options().classes)},
           {"channels", absl::StrCat(model_.options().channels)},
           {kClassNames, absl::StrJoin(images_.class_names, "\n")},
-          {"training_samples", absl::StrCat(train_.samples())}};
+          {"training_samples", absl::StrCat(train_.samples())},
+          {"training_targets_crc32", image_training::LabelsDigest(*images_.train)}};
 }
 
 bool VitTask::done() const {
