@@ -174,7 +174,7 @@ TEST(MeshSearch, RanksWhatFitsByTimeAndTheRestByMemory) {
 
 // More micro-batches than an int holds: those of one sample are left out.
 TEST(MeshSearch, NumbersOfSamplesBeyond32Bits) {
-  constexpr std::int64_t kSamples = std::int64_t{1} << 35;
+  constexpr std::int64_t kSamples = (std::int64_t{1} << 35) + 8;
   const auto ranked = Search(Planned(kLlama, 64, at::kFloat), {}, {.samples = kSamples}, TwoNodes());
   ASSERT_TRUE(ranked.ok()) << ranked.status();
   for (const parallel::Estimate& e : *ranked) EXPECT_EQ(e.samples(), kSamples);
