@@ -56,6 +56,20 @@ double BeginOf(const std::vector<std::string>& flags) {
   return settings.optimizer.Schedule().At(0) / settings.optimizer.learning_rate;
 }
 
+// So that --eval-only repeats an estimate of training.
+TEST(LlamaSettings, EstimatesOfAResumedRunAreThoseOfTheRun) {
+  LlamaSettings first, resumed;
+  training::SettingsTable kept, table;
+  first.Bind(kept);
+  resumed.Bind(table);
+  ASSERT_TRUE(
+      base::ParseFlags({"--eval-iters=3", "--eval-interval=5"}, kept.Usage("train_llama", "", {})).ok());
+  std::vector<std::string> changes;
+  ASSERT_TRUE(table.Adopt(kept.Kept(), &changes).ok());
+  EXPECT_EQ(resumed.eval_iters, 3);
+  EXPECT_EQ(resumed.eval_interval, 5);
+}
+
 TEST(LlamaSettings, AFlagOfTheScheduleSwitchesItOn) {
   EXPECT_EQ(BeginOf({}), 1);
   EXPECT_LT(BeginOf({"--warmup-iters=1000"}), 0.01);

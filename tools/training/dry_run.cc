@@ -142,7 +142,7 @@ absl::StatusOr<DryRunRank> RunRank(const Settings& settings, const comm::DeviceM
 }
 
 // The ranks with the same coordinates, but any along `name`, in order.
-std::vector<int> RanksAlong(const Axes& axes, const std::string& name, int rank) {
+std::vector<int> GroupAlong(const Axes& axes, const std::string& name, int rank) {
   int stride = 1;
   for (std::size_t i = axes.size(); i-- > 0;) {
     if (axes[i].name != name) {
@@ -168,7 +168,7 @@ absl::StatusOr<DryRunRank> RunOne(const Settings& settings, const comm::DeviceMe
     PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(job.World(one), axes));
     return RunRank(settings, mesh, make, samples);
   };
-  for (const int sender : RanksAlong(axes, "lp", RanksAlong(axes, "pp", rank).front())) {
+  for (const int sender : GroupAlong(axes, "lp", GroupAlong(axes, "pp", rank).front())) {
     if (sender == rank) break;
     PLAIT_RETURN_IF_ERROR(run(sender).status());
   }
