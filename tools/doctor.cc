@@ -21,7 +21,7 @@
 
 ABSL_FLAG(
     int, nproc, 0,
-    "number of ranks to start on this host (default: 2; 1: only this process); under mpirun or srun: the "
+    "number of ranks to start on this host (0: 2 ranks; 1: only this process); under mpirun or srun: the "
     "expected number");
 ABSL_FLAG(std::string, folder, ".",
           "directory that runs will write to; all ranks write a small HDF5 file there");

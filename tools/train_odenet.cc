@@ -47,6 +47,7 @@ absl::Status CompareWithSerial(const OdeNetSettings& settings, const Point& para
   PLAIT_ASSIGN_OR_RETURN(const std::vector<Point> story,
                          TrainLevels(serial, serial_run, problem, /*prints=*/false));
   run.stopped = serial_run.stopped;
+  if (run.stopped) return absl::OkStatus();
   const Point& beside = story.back();
   run.log.Info(
       absl::StrFormat("layer-parallel: val_loss=%.6f val_acc=%.2f", parallel.val_loss, parallel.val_acc));

@@ -12,6 +12,7 @@ absl::Status Train(VideoSettings& settings, training::Run& run) {
   gru_training::PrintSettings(run);
   PLAIT_ASSIGN_OR_RETURN(const data::VideoSets videos, OpenVideos(settings, run.world));
   PLAIT_ASSIGN_OR_RETURN(const VideoFeatures features, ComputeFeatures(settings, run, videos));
+  if (run.stopped) return absl::OkStatus();
   return gru_training::TrainOnSequences(
       settings, run,
       {.set = features.set, .name = "frame features", .facts = {{"frame_features", features.made_from}}});

@@ -2,6 +2,7 @@
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/WrapDimUtils.h>
+#include <ATen/native/ConvUtils.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <torch/library.h>
@@ -39,7 +40,7 @@ Tensor Selected(const Tensor& x, std::int64_t dimension, const Tensor& index) {
   sizes[at::maybe_wrap_dim(dimension, x.dim())] = index.numel();
   return at::empty(sizes, x.options());
 }
-Tensor Magnitude(const Tensor& x) { return at::empty_like(x); }
+Tensor Like(const Tensor& x) { return at::empty_like(x); }
 Tensor Flipped(const Tensor& x, at::IntArrayRef) { return at::empty_like(x, at::MemoryFormat::Contiguous); }
 
 using Three = std::tuple<Tensor, Tensor, Tensor>;
@@ -59,6 +60,23 @@ Three OfNormed(const Tensor&, const Tensor& x, c10::SymIntArrayRef, const Tensor
 
 Tensor OfTable(const Tensor& gradient, const Tensor&, c10::SymInt rows, c10::SymInt, bool) {
   return at::empty({rows.expect_int(), gradient.size(-1)}, gradient.options());
+}
+
+// (batch, channels, height, width) and (channels out, channels in, height, width).
+Tensor Convolved(const Tensor& x, const Tensor& weight, const MaybeTensor&, c10::SymIntArrayRef stride,
+                 c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation, bool transposed, c10::SymIntArrayRef,
+                 c10::SymInt) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!transposed, "transposed convolution has no kernel for the meta device");
+  const auto sizes = at::native::conv_output_size(
+      x.sizes(), weight.sizes(), C10_AS_INTARRAYREF_SLOW(padding), C10_AS_INTARRAYREF_SLOW(stride),
+      C10_AS_INTARRAYREF_SLOW(dilation));
+  return at::empty(sizes, x.options());
+}
+Three OfConvolved(const Tensor& gradient, const Tensor& x, const Tensor& weight, c10::SymIntArrayRef,
+                  c10::SymIntArrayRef, c10::SymIntArrayRef, bool, c10::SymIntArrayRef, c10::SymInt,
+                  std::array<bool, 3> wanted) {
+  return {wanted[0] ? at::empty_like(x) : Tensor(), wanted[1] ? at::empty_like(weight) : Tensor(),
+          wanted[2] ? at::empty({gradient.size(1)}, gradient.options()) : Tensor()};
 }
 
 void Adam(TensorList, TensorList, TensorList, TensorList, TensorList, TensorList, double, double, double,
@@ -82,7 +100,10 @@ void RegisterMetaKernels() {
     aten.impl("floor_divide.out", IntoItself);
     aten.impl("where.self", Either);
     aten.impl("index_select", Selected);
-    aten.impl("abs", Magnitude);
+    aten.impl("abs", Like);
+    aten.impl("relu", Like);
+    aten.impl("convolution_overrideable", Convolved);
+    aten.impl("convolution_backward_overrideable", OfConvolved);
     aten.impl("flip", Flipped);
     aten.impl("native_layer_norm", Normed);
     aten.impl("native_layer_norm_backward", OfNormed);

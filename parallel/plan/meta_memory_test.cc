@@ -3,6 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/conv2d.h>
 #include <ATen/ops/embedding_dense_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/flip.h>
@@ -71,6 +72,11 @@ TEST(MetaKernels, HaveTheSizesOfTheProcessor) {
       [](const at::Tensor& x) { return x.clone().masked_fill_(x.gt(0), 7); },
       [](const at::Tensor& x) { return at::where(x.gt(0), x, x.select(2, 0).unsqueeze(2)); },
       [](const at::Tensor& x) { return x.abs(); },
+      [](const at::Tensor& x) { return x.relu(); },
+      [](const at::Tensor& x) {
+        return at::conv2d(at::ones({2, 3, 9, 7}, x.options()), at::ones({5, 3, 3, 2}, x.options()), {},
+                          /*stride=*/{2, 1}, /*padding=*/at::IntArrayRef{1, 0}, /*dilation=*/{1, 2});
+      },
       [](const at::Tensor& x) {
         return x.flip({1, 2});
       },
@@ -87,6 +93,18 @@ TEST(MetaKernels, HaveTheSizesOfTheProcessor) {
     EXPECT_EQ(found.sizes(), expected.sizes()) << i;
     EXPECT_EQ(found.scalar_type(), expected.scalar_type()) << i;
   }
+}
+
+TEST(MetaKernels, DifferentiateConvolutions) {
+  RegisterMetaKernels();
+  const at::TensorOptions meta = at::device(at::kMeta);
+  const at::Tensor x = at::empty({2, 4, 9, 7}, meta).requires_grad_(),
+                   weight = at::empty({6, 2, 3, 2}, meta).requires_grad_(),
+                   bias = at::empty({6}, meta).requires_grad_();
+  const at::Tensor y = at::conv2d(x, weight, bias, 1, at::IntArrayRef{0, 0}, 1, /*groups=*/2);
+  const std::vector<at::Tensor> inputs = {x, weight, bias};
+  const auto gradients = torch::autograd::grad({y.relu().sum()}, inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i) EXPECT_EQ(gradients[i].sizes(), inputs[i].sizes()) << i;
 }
 
 // The stand-in for the CPU kernel: the same outputs, and as many bytes saved for backward.

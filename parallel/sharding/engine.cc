@@ -73,6 +73,7 @@ DataParallel::Engine::Engine(const comm::DeviceMesh& m, std::vector<ParameterUni
 }
 
 DataParallel::Engine::~Engine() {
+  following.reset();  // reshards units, which need their contexts
   for (const ParameterUnit& unit : model) {
     for (const ParameterSpec& parameter : unit.parameters) {
       if (IsTrained(parameter)) torch::autograd::impl::set_post_acc_grad_hooks(parameter.tensor, nullptr);

@@ -256,6 +256,14 @@ TEST(Holds, AnExceptionInABlockLeavesTheEngineUsable) {
   });
 }
 
+// What the sanitizers watch: the blocks that the forward pass has left unsharded are resharded by an engine that is whole.
+TEST(Holds, AnEngineMayEndAfterAForwardPass) {
+  ForEachSetting([](Pair& pair) {
+    pair.dp->BeginStage({.first = 0, .count = TestingModel::kBlocks, .following = 0});
+    EXPECT_EQ(pair.Loss(1).numel(), 1);
+  });
+}
+
 std::string MessageOf(const std::function<void()>& call) {
   try {
     call();

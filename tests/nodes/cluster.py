@@ -33,12 +33,14 @@ echo ready
 exec sleep infinity
 """
 
-# Started by mpirun in place of ssh: enter NODE COMMAND...
+# Started by mpirun in place of ssh: enter NODE COMMAND... Open MPI's files lie in the node's own /dev/shm: /tmp is shared, where
+# nodes of one name, whose processes have the same numbers, would take each other's.
 ENTER = """#!/bin/sh
 while case "$1" in -*) true;; *) false;; esac; do shift; done
 node=$1
 shift
 read -r pid core <{folder}/$node.node
+export OMPI_MCA_orte_tmpdir_base=/dev/shm
 exec nsenter --net --uts --ipc --mount --pid --wd={folder} --target "$pid" taskset --cpu-list "$core" /bin/sh -c "$*"
 """
 

@@ -45,6 +45,7 @@ class HelpTest(program_runs.ProgramTest):
                 for flag, words in flags:
                     with self.subTest(program=name, flag=flag):
                         self.assertRegex(words, "[a-z]{2}")
+                        self.assertLessEqual(words.count("(default:"), 1, words)
 
 
 if __name__ == "__main__":

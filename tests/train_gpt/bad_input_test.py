@@ -47,8 +47,11 @@ class BadInputTest(runs.TrainTest):
             ("--mesh=dp_shard=65536,tp=65536: more ranks than can be counted", "--mesh=dp_shard=65536,tp=65536"),
             ("--n-layer=2147483648: expected at most 100000", "--n-layer=2147483648"),
             ("--moe-experts: expected --moe", "--moe-experts=4"),
-            ("--lr-decay-fraction: the learning rate does not decay; expected --lr-decay-iters=N", "--lr-decay-fraction=0.5",
-             "--lr-decay-iters=0"),
+            ("--lr-schedule: the learning rate does not decay; expected --lr-decay-iters=N", "--lr-schedule=wsd", "--lr-decay-iters=0"),
+            ("--lr-decay-fraction: expected --lr-schedule=wsd", "--lr-decay-fraction=0.5"),
+            ("--muon-momentum: expected --optimizer=muon", "--muon-momentum=0.9"),
+            ("--keep-last: expected --checkpoint-dir=DIR", "--keep-last=3"),
+            ("--reproducible-leaves: expected --reproducible", "--reproducible-leaves=4"),
             ("--resume and --init-from are mutually exclusive", "--resume=x", "--init-from=y"),
         ]
         for expected, *flags in table:

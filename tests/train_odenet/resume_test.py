@@ -63,6 +63,19 @@ class ResumeTest(runs.OdeNetTest):
         for name in ("level", "layers", "epoch", "work_units", "train_loss", "val_loss", "val_acc", "lr"):
             self.assertEqual(list(history[name]), list(expected[name]), name)
 
+    def test_stopped_in_the_comparison(self):
+        """The serial run, which has no checkpoints, is stopped too, and the same command repeats it."""
+        command = ["--compare", "--lp-cfactor=2", "--epochs=100", "--checkpoint-dir=" + self.path("kept"), "--resume=auto"]
+        process = self.start([runs.PROGRAM, *self.flags(*command, ranks=2)])
+        while " epoch=100 " not in process.stdout.readline():
+            self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
+        stopped = self.finish(process, code=143)
+        self.assertRegex(stopped.out, r"Stopped \(SIGTERM\) .*, in a part of the run that has no checkpoints")
+        self.assertNotIn("serial: ", stopped.out)
+        run = self.train(*command, ranks=2)
+        self.assertEqual(len(run.logged("layer-parallel: ") + run.logged("serial: ")), 2, run.out)
+
     def test_on_other_ranks(self):
         """A checkpoint of a coarse level of two ranks, on one."""
         flags = [*NESTED, "--layers=16", "--lp-cfactor=2", "--lp-fwd-iters=9", "--lp-iters=9"]

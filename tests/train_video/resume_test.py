@@ -2,6 +2,7 @@
 import os
 import re
 import shutil
+import signal
 
 import runs
 
@@ -32,6 +33,20 @@ class ResumeTest(runs.VideoTest):
         self.assertEqual(re.findall(tests, run.out), [line for line in lines if line[1] == epoch])
         self.assertEqual(run.losses(), [])
         self.assertFalse(os.path.exists(self.path("none.h5")))
+
+    def test_stopped_before_training(self):
+        """While features are computed: the same command has those that are there, and goes on."""
+        command = ["--synthetic-videos=150", "--epochs=1", "--checkpoint-dir=" + self.path("kept"), "--resume=auto"]
+        process = self.begin(*command)
+        while not self.features():
+            self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
+        stopped = self.finish(process, code=143)
+        self.assertIn("Stopped (SIGTERM) before the features of all videos were there", stopped.out)
+        computed, found = stopped.work()
+        self.assertEqual((len(self.features()), found), (computed, 0))
+        self.assertLess(computed, 210)
+        self.assertEqual(self.train(*command).work(), (210 - computed, computed))
 
     def test_other_weights(self):
         from safetensors.torch import save_file

@@ -60,7 +60,9 @@ void GruSettings::Bind(training::SettingsTable& table) {
   table.Add("hidden_size", &hidden_size, "units per layer", OnResume::kSame);
   table.Add("num_layers", &num_layers, "stacked layers", OnResume::kSame);
   table.Add("gru", &gru,
-            "implicit or classic cell; by default implicit, and classic where one rank trains serially",
+            gru.empty()
+                ? "implicit or classic cell; by default implicit, and classic where one rank trains serially"
+                : "implicit or classic cell",
             OnResume::kSame);
   table.Add(
       "implicit_serial", &implicit_serial,

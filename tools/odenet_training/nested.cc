@@ -152,7 +152,8 @@ training::Run WithSettings(const training::Run& run, OdeNetSettings& settings) {
           .log = run.log,
           .console = run.console,
           .environment = run.environment,
-          .checkpoint = {}};
+          .checkpoint = {},
+          .polls_stop_signals = run.polls_stop_signals};
 }
 
 absl::StatusOr<std::vector<Point>> TrainLevels(const OdeNetSettings& settings, training::Run& run,

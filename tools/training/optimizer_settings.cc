@@ -47,8 +47,13 @@ absl::Status OptimizerSettings::ChooseDefaults(SettingsTable& table, bool resume
   if (!given({"warmup_iters", "lr_schedule", "lr_decay_iters", "lr_decay_fraction", "min_lr"}).empty()) {
     PLAIT_RETURN_IF_ERROR(table.SetDefault("decay_lr", "true"));
   }
+  if (resumes) return absl::OkStatus();
+  if (!is_muon()) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("muon_momentum", "--optimizer=muon"));
+  if (lr_schedule != "wsd") {
+    PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("lr_decay_fraction", "--lr-schedule=wsd"));
+  }
   const std::string of_decay = given({"lr_schedule", "lr_decay_fraction", "min_lr"});
-  if (resumes || of_decay.empty() || !decay_lr || lr_decay_iters > 0) return absl::OkStatus();
+  if (of_decay.empty() || !decay_lr || lr_decay_iters > 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--", absl::StrReplaceAll(of_decay, {{"_", "-"}}),
                    ": the learning rate does not decay; expected --lr-decay-iters=N"));

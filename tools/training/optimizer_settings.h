@@ -36,7 +36,8 @@ struct OptimizerSettings {
   // Adds the flags to `table`, as the group "Optimizer".
   void Bind(SettingsTable& table);
   // Switches the schedule on if a flag of it was given, and --decay-lr was not. INVALID_ARGUMENT for a flag of a decay
-  // without an end, unless the run resumes: its checkpoint may have the other flags.
+  // without an end, or of an optimizer or schedule that is not used, unless the run resumes: its checkpoint may have the
+  // other flags.
   absl::Status ChooseDefaults(SettingsTable& table, bool resumes) const;
   // INVALID_ARGUMENT, naming the flag, for a value out of range.
   absl::Status Check() const;

@@ -39,6 +39,16 @@ absl::StatusOr<base::Log> MakeLog(int rank, Console& console) {
   });
 }
 
+// No given flag is without effect. Those of a resumed run may belong to settings that its checkpoint has.
+absl::Status CheckUsed(const Settings& settings, const SettingsTable& table) {
+  if (!settings.resume.empty()) return absl::OkStatus();
+  if (!settings.reproducible) {
+    PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("reproducible_leaves", "--reproducible"));
+  }
+  if (!settings.checkpoint_dir.empty()) return absl::OkStatus();
+  return table.CheckNoneGiven("keep_last", "--checkpoint-dir=DIR");
+}
+
 // The number of ranks that the run will have, with the settings checked for it.
 absl::StatusOr<int> CheckedRanks(Settings& settings, const comm::Launcher& launcher) {
   PLAIT_ASSIGN_OR_RETURN(const int ranks,
@@ -65,12 +75,17 @@ void ReportStart(const Program& program, Run& run) {
   run.log.Info("\n\n" + comm::BulletBlock("CONFIG", program.config_block(run), run.environment.utf8));
 }
 
+// A run without checkpoints has nothing to do after a signal but to end.
+bool PollsStopSignals(const Settings& settings) {
+  return !settings.checkpoint_dir.empty() && !settings.eval_only;
+}
+
 // Flags that a repetition must not reuse are commented out: where the run wrote, and what it resumed from.
 std::string FlagFile(const std::string& program, const SettingsTable& table, int ranks) {
   return absl::StrCat("# ", program, " --flagfile=THIS_FILE repeats this run: ", ranks,
                       ranks == 1 ? " rank" : " ranks", ", revision ", Revision(), "\n",
-                      table.FlagFile({"outputs", "history", "checkpoint_dir", "checkpoint_interval", "resume",
-                                      "save_model", "eval_only", "prepare_only", "dry_run"}));
+                      table.FlagFile({"outputs", "history", "checkpoint_dir", "checkpoint_interval", "keep_last",
+                                      "resume", "save_model", "eval_only", "prepare_only", "dry_run"}));
 }
 
 absl::Status TakeSizes(const Program& program, const std::vector<comm::MeshAxis>& axes, Run& run) {
@@ -127,7 +142,8 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, int ranks, 
              .log = log,
              .console = console,
              .environment = {.job = comm::DetectJob(), .device = {}, .utf8 = comm::LocaleIsUtf8()},
-             .checkpoint = std::move(place.checkpoint)};
+             .checkpoint = std::move(place.checkpoint),
+             .polls_stop_signals = PollsStopSignals(settings)};
   PLAIT_RETURN_IF_ERROR(TakeSizes(program, axes, run));
   if (program.config_block && !settings.dry_run) ReportStart(program, run);
   PLAIT_RETURN_IF_ERROR(program.run(run));
@@ -136,6 +152,8 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, int ranks, 
 }
 
 }  // namespace
+
+int StoppedBy(int signal) { return 128 + (signal == SIGINT ? SIGINT : SIGTERM); }
 
 int RunProgram(int argc, char** argv, const Program& program) {
   const comm::Launcher launcher = comm::DetectLauncher();
@@ -152,10 +170,12 @@ int RunProgram(int argc, char** argv, const Program& program) {
   base::ParseFlagsOrExit(argc, argv, usage, rank);
   const absl::Status chosen = program.settings.ChooseDefaults(table);
   if (!chosen.ok()) return fail(chosen, kUsageError);
+  const absl::Status used = CheckUsed(program.settings, table);
+  if (!used.ok()) return fail(used, kUsageError);
   const absl::StatusOr<int> ranks = CheckedRanks(program.settings, launcher);
   if (!ranks.ok()) return fail(ranks.status(), kUsageError);
   const bool starts_ranks = !launcher.starts_mpi() && *ranks > 1 && !program.settings.dry_run;
-  const bool saves = !program.settings.checkpoint_dir.empty();
+  const bool saves = PollsStopSignals(program.settings);
   if (starts_ranks) return comm::RunOnRanks(*ranks, argv, saves ? program.settings.grace : kGraceSeconds);
   base::KeepFreedMemory();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f is an error, not the end of a rank

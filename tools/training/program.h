@@ -54,8 +54,13 @@ struct Run {
   Console& console;
   RunEnvironment environment;
   std::optional<parallel::Checkpoint> checkpoint;  // to resume from
-  int stopped = 0;  // exit code if a signal or the job's end stopped the run; else 0
+  // Whether SIGTERM, SIGUSR1 and SIGINT await this program, which has to ask session.StopSignal().
+  bool polls_stop_signals = false;
+  int stopped = 0;  // exit code if a signal or the job's end stopped the run (StoppedBy); else 0
 };
+
+// The exit code of a run that was stopped by `signal`, or, if that is 0, by the end of the job's time.
+int StoppedBy(int signal);
 
 struct Program {
   std::string name;

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <fstream>
 #include <utility>
 
@@ -75,8 +74,9 @@ Trainer::Trainer(Run& run, TrainingTask& task)
       scaler_(parallel::LossScalerOptions{.enabled = run.settings.dtype == "float16"}),
       step_(task.first_step()) {
   task.trainer_ = this;
-  if (settings_.checkpoint_dir.empty()) return;
+  if (!run.polls_stop_signals && settings_.checkpoint_dir.empty()) return;
   policy_.emplace(run.world, parallel::SavePolicyOptions{.every_steps = settings_.checkpoint_interval});
+  if (settings_.checkpoint_dir.empty()) return;
   saver_.emplace(run.world, base::FromUser(settings_.checkpoint_dir),
                  parallel::SaveOptions{.keep_last = settings_.keep_last});
 }
@@ -410,11 +410,13 @@ absl::Status Trainer::SaveOrStop(bool evaluated) {
   PLAIT_RETURN_IF_ERROR(PollSave());
   const parallel::SaveDecision decision = policy_->Decide(step_, run_.session.StopSignal());
   const bool by_evaluation = settings_.checkpoint_interval == 0 && evaluated;
-  if (decision.save || by_evaluation || task_.done()) PLAIT_RETURN_IF_ERROR(Save());
+  if (saver_.has_value() && (decision.save || by_evaluation || task_.done())) PLAIT_RETURN_IF_ERROR(Save());
   if (!decision.stop || task_.done()) return absl::OkStatus();
-  run_.stopped = decision.signal == SIGINT ? 128 + SIGINT : 128 + SIGTERM;
-  run_.log.Warning(absl::StrCat("Stopped (", decision.reason, ") ", task_.Position(),
-                                "; resume with --resume=", base::FromUser(settings_.checkpoint_dir)));
+  run_.stopped = StoppedBy(decision.signal);
+  const std::string kept = saver_.has_value()
+                               ? "; resume with --resume=" + base::FromUser(settings_.checkpoint_dir)
+                               : ", in a part of the run that has no checkpoints";
+  run_.log.Warning(absl::StrCat("Stopped (", decision.reason, ") ", task_.Position(), kept));
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -70,6 +71,7 @@ absl::StatusOr<bool> Compute(const VideoSettings& settings, const Video& video, 
 
 struct Work {
   std::array<std::int64_t, 2> done = {0, 0};  // videos found and computed
+  std::array<std::int64_t, 1> signal = {0};   // that has stopped it
   absl::Status status;
 };
 
@@ -78,13 +80,15 @@ Work ComputeShare(const VideoSettings& settings, const training::Run& run, const
                   const Files& files, FrameNetwork& network) {
   Work work;
   run.console.StartBar("frame features", static_cast<std::int64_t>(videos.size()));
-  for (std::size_t i = run.world.rank(); i < videos.size() && work.status.ok(); i += run.world.size()) {
+  const auto goes_on = [&] { return work.status.ok() && run.session.StopSignal() == 0; };
+  for (std::size_t i = run.world.rank(); i < videos.size() && goes_on(); i += run.world.size()) {
     const absl::StatusOr<bool> computed = Compute(settings, videos[i], files, network);
     work.status = computed.status();
     if (computed.ok()) ++work.done[*computed ? 1 : 0];
     run.console.Update(static_cast<std::int64_t>(i));
   }
   run.console.StopBar();
+  work.signal[0] = run.session.StopSignal();
   return work;
 }
 
@@ -140,7 +144,7 @@ absl::StatusOr<data::VideoSets> OpenVideos(const VideoSettings& settings, const 
   return videos;
 }
 
-absl::StatusOr<VideoFeatures> ComputeFeatures(const VideoSettings& settings, const training::Run& run,
+absl::StatusOr<VideoFeatures> ComputeFeatures(const VideoSettings& settings, training::Run& run,
                                               const data::VideoSets& videos) {
   const auto begin = std::chrono::steady_clock::now();
   absl::StatusOr<FrameNetwork> network = FrameNetwork::Open(settings, run.device);
@@ -156,10 +160,17 @@ absl::StatusOr<VideoFeatures> ComputeFeatures(const VideoSettings& settings, con
   Work work = ComputeShare(settings, run, all, files, *network);
   PLAIT_RETURN_IF_ERROR(run.world.Agree(work.status));
   run.world.AllReduce(comm::BufferOf(absl::MakeSpan(work.done)));
+  run.world.AllReduce(comm::BufferOf(absl::MakeSpan(work.signal)), comm::ReduceOp::kMax);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   run.console.Print(absl::StrFormat(
       "Frame features by %s: %d videos computed, %d found, in %.1f s%s\nkept in %s", made_from, work.done[1],
       work.done[0], seconds.count(), videos.synthetic ? "\t(synthetic data)" : "", *folder));
+  if (const auto signal = static_cast<int>(work.signal[0]); signal != 0) {
+    run.stopped = training::StoppedBy(signal);
+    run.log.Warning(absl::StrCat("Stopped (SIG", sigabbrev_np(signal),
+                                 ") before the features of all videos were there; the same command goes on"));
+    return VideoFeatures{{}, made_from};
+  }
   absl::StatusOr<data::SequenceSet> set = ReadAll(videos, train, test, files);
   PLAIT_RETURN_IF_ERROR(run.world.Agree(base::Prefixed(set.status(), "--features-dir")));
   return VideoFeatures{*std::move(set), made_from};

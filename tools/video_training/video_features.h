@@ -29,8 +29,8 @@ struct VideoFeatures {
 
 // Collective. Each rank computes the missing features of its share of the videos, and then reads those of all videos,
 // which must fit into every rank's memory (0.5 MB per video of 128 frames). An error on one rank is an error on all,
-// once the others have computed their shares.
-absl::StatusOr<VideoFeatures> ComputeFeatures(const VideoSettings& settings, const training::Run& run,
+// once the others have computed their shares. If a signal stops a rank (run.stopped), `set` is empty.
+absl::StatusOr<VideoFeatures> ComputeFeatures(const VideoSettings& settings, training::Run& run,
                                               const data::VideoSets& videos);
 
 }  // namespace plait::video_training
