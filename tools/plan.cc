@@ -35,14 +35,15 @@ absl::Status DryRun(const PlanSettings& settings, const parallel::Cluster& clust
   PLAIT_ASSIGN_OR_RETURN(const training::DryRunResult result, DryRunOf(settings, cluster));
   std::printf("%s", DryRunText(result).c_str());
   return CheckFits(result, {.bytes = static_cast<std::int64_t>(cluster.memory_bytes),
-                            .limited_by = "memory_gigabytes_per_rank of the cluster"});
+                            .limited_by = "the cluster's memory per rank"});
 }
 
 absl::Status PlanMeshes(const PlanSettings& settings, const parallel::PlannedModel& model,
                         const parallel::Cluster& cluster) {
   PLAIT_ASSIGN_OR_RETURN(const parallel::PlannedRun run, RunOf(settings, cluster));
   PLAIT_ASSIGN_OR_RETURN(const int ranks, RanksOf(settings, cluster));
-  const parallel::SearchOptions options = {.samples = run.micro_batch, .ranks = ranks};
+  parallel::SearchOptions options = {.samples = run.micro_batch, .ranks = ranks};
+  if (settings.strategy_given) options.strategies = {run.strategy};
   PLAIT_ASSIGN_OR_RETURN(const std::vector<parallel::Estimate> ranked, Search(model, run, options, cluster));
   std::printf("%s", TableText(ranked, static_cast<std::size_t>(settings.top), model, cluster).c_str());
   if (settings.explain) std::printf("%s", ExplanationText(ranked[0], model).c_str());

@@ -82,7 +82,12 @@ int Main(int argc, char** argv) {
   if (options.input != "-") options.input = base::FromUser(options.input);
   options.out = base::FromUser(options.out);
   options.bpe_folder = base::FromUser(options.bpe_folder);
-  if (options.threads < 1)
+  if (options.threads < 0) {
+    base::WriteError(
+        absl::StrCat("prepare_text: --threads=", options.threads, ": expected 0, or a number of threads"));
+    return kUsageError;
+  }
+  if (options.threads == 0)
     options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   std::optional<base::Progress> bar;
   const auto made = data::PrepareTokens(options, [&](std::int64_t read, std::int64_t total) {

@@ -26,7 +26,7 @@ std::string HostList(const std::vector<HostSlots>& hosts, const char* separator)
 // --map-by sets the number of ranks per node and of cores per rank.
 Words OpenMpiMapping(const LaunchPlan& plan) {
   const bool deep = plan.binding == Binding::kDepth && plan.cores_per_rank > 1;
-  if (plan.ranks_per_node == 0 && !deep) return {};
+  if (plan.ranks_per_node == 0 && !deep && !plan.by_slots) return {};
   const std::string cores = deep ? absl::StrCat(":PE=", plan.cores_per_rank) : "";
   if (plan.ranks_per_node == 0) return {"--map-by", "slot" + cores};
   return {"--map-by", absl::StrCat("ppr:", plan.ranks_per_node, ":node", cores)};

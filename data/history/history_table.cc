@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -15,97 +14,15 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "data/hdf5/handle.h"
+#include "data/history/attribute_text.h"
 #include "data/history/history_file.h"
 #include "data/history/journal.h"
 
 namespace plait::data {
 namespace {
-
-constexpr hssize_t kMostElements = 64;
-
-bool IsOfTheFormat(const std::string& name) {
-  static const std::set<std::string>& names = *new std::set<std::string>{
-      "CLASS",         "NAME",          "REFERENCE_LIST",      "DIMENSION_LIST", "DIMENSION_LABELS",
-      "_NCProperties", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict",    "Conventions",
-      "_FillValue"};
-  return names.count(name) > 0;
-}
-
-std::string FixedText(const Handle& attribute, const Handle& type) {
-  std::string text(H5Tget_size(type.id()), '\0');
-  if (H5Aread(attribute.id(), type.id(), text.data()) < 0) return "";
-  text.resize(strnlen(text.data(), text.size()));
-  return text;
-}
-
-std::string VariableText(const Handle& attribute, const Handle& type) {
-  char* text = nullptr;
-  if (H5Aread(attribute.id(), type.id(), &text) < 0 || text == nullptr) return "";
-  std::string copy(text);
-  H5free_memory(text);
-  return copy;
-}
-
-template <typename T>
-std::string Numbers(const Handle& attribute, hid_t type, hssize_t elements) {
-  std::vector<T> values(elements);
-  if (H5Aread(attribute.id(), type, values.data()) < 0) return "";
-  return absl::StrJoin(values, ", ");
-}
-
-// The attribute as text; false if it has none.
-std::pair<bool, std::string> Text(const Handle& attribute) {
-  const Handle type(H5Aget_type(attribute.id()));
-  const Handle space(H5Aget_space(attribute.id()));
-  const hssize_t elements = H5Sget_simple_extent_npoints(space.id());
-  if (elements < 0 || elements > kMostElements) return {false, ""};
-  switch (H5Tget_class(type.id())) {
-    case H5T_STRING:
-      if (elements != 1) return {elements == 0, ""};
-      return {true,
-              H5Tis_variable_str(type.id()) > 0 ? VariableText(attribute, type) : FixedText(attribute, type)};
-    case H5T_INTEGER:
-      return {true, Numbers<std::int64_t>(attribute, H5T_NATIVE_INT64, elements)};
-    case H5T_FLOAT:
-      return {true, Numbers<double>(attribute, H5T_NATIVE_DOUBLE, elements)};
-    default:
-      return {false, ""};
-  }
-}
-
-herr_t KeepName(hid_t, const char* name, const H5A_info_t*, void* data) {
-  static_cast<std::vector<std::string>*>(data)->push_back(name);
-  return 0;
-}
-
-std::vector<std::string> Names(hid_t object) {
-  std::vector<std::string> names;
-  if (H5Aiterate2(object, H5_INDEX_CRT_ORDER, H5_ITER_INC, nullptr, KeepName, &names) >= 0) return names;
-  names.clear();
-  H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, nullptr, KeepName, &names);
-  return names;
-}
-
-std::vector<std::pair<std::string, std::string>> AttributesAsText(hid_t object) {
-  QuietHdf5 quiet;
-  std::vector<std::pair<std::string, std::string>> attributes;
-  for (const std::string& name : Names(object)) {
-    if (IsOfTheFormat(name)) continue;
-    const Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT));
-    auto [has_text, text] = Text(attribute);
-    if (has_text) attributes.emplace_back(name, std::move(text));
-  }
-  return attributes;
-}
-
-std::string AttributeAsText(hid_t object, const std::string& name) {
-  QuietHdf5 quiet;
-  if (H5Aexists(object, name.c_str()) <= 0) return "";
-  return Text(Handle(H5Aopen(object, name.c_str(), H5P_DEFAULT))).second;
-}
 
 constexpr char kFormat[] = "plait history";
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -200,19 +117,36 @@ std::string ScaleOf(const Handle& array, int dimension) {
   return name;
 }
 
-// The array that numbers the draws: `draw`, else the dimension scale of the first array that has one. "" if there is
-// none.
-std::string CoordinateOf(const File& file, const std::vector<std::string>& arrays) {
-  std::string coordinate;
-  if (std::count(arrays.begin(), arrays.end(), "draw") > 0) coordinate = "draw";
+bool IsMetric(const Handle& array) {
+  const std::size_t dimensions = Shape(array).size();
+  return (dimensions == 1 || dimensions == 2) && HoldsNumbers(array) && H5DSis_scale(array.id()) <= 0;
+}
+
+bool IsCoordinate(const Handle& array) {
+  return Shape(array).size() == 1 && HoldsNumbers(array) && !IsBareDimension(array);
+}
+
+// `draw`, else the dimension scale of the longest metric that has one: along it, shorter ones may have places. "" if
+// none has.
+std::string DimensionOfDraws(const File& file, const std::vector<std::string>& arrays) {
+  std::string dimension;
+  std::pair<std::int64_t, bool> size;  // length, and whether it has numbers
   for (const std::string& name : arrays) {
     const Handle array = OpenArray(file, name);
-    if (coordinate.empty() && !Shape(array).empty()) coordinate = ScaleOf(array, 0);
+    std::string scale = IsMetric(array) ? ScaleOf(array, 0) : "";
+    if (scale == "draw") return scale;
+    if (scale.empty()) continue;
+    const std::pair found(Shape(array)[0], IsCoordinate(OpenArray(file, scale)));
+    if (!dimension.empty() && found <= size) continue;
+    dimension = std::move(scale);
+    size = found;
   }
-  if (coordinate.empty()) return "";
-  const Handle array = OpenArray(file, coordinate);
-  const bool usable = Shape(array).size() == 1 && HoldsNumbers(array) && !IsBareDimension(array);
-  return usable ? coordinate : "";
+  return dimension;
+}
+
+bool AscendsStrictly(const std::vector<double>& numbers) {
+  return std::adjacent_find(numbers.begin(), numbers.end(), [](double a, double b) { return !(a < b); }) ==
+         numbers.end();
 }
 
 }  // namespace
@@ -250,7 +184,10 @@ absl::Status HistoryTable::ReadMetrics() {
   std::vector<std::string> names;
   std::set<haddr_t> groups;
   PLAIT_RETURN_IF_ERROR(ListArrays(file_, "", 0, groups, names));
-  coordinate_ = CoordinateOf(file_, names);
+  dimension_ = DimensionOfDraws(file_, names);
+  coordinate_ =
+      dimension_.empty() && std::count(names.begin(), names.end(), "draw") > 0 ? "draw" : dimension_;
+  if (!IsCoordinate(OpenArray(file_, coordinate_))) coordinate_.clear();
   for (const std::string& name : names) PLAIT_RETURN_IF_ERROR(ReadMetric(name));
   if (metrics_.empty() && !is_history_) {
     return absl::DataLossError(absl::StrCat(path(), ": an HDF5 file without metrics: no array of numbers"));
@@ -267,9 +204,8 @@ absl::Status HistoryTable::ReadMetrics() {
 absl::Status HistoryTable::ReadMetric(const std::string& name) {
   const Handle array = OpenArray(file_, name);
   if (!array.ok()) return Hdf5Error(absl::StrCat(path(), ": ", name), "cannot be opened");
+  if (name == coordinate_ || !IsMetric(array)) return absl::OkStatus();
   const std::vector<std::int64_t> shape = Shape(array);
-  if (H5DSis_scale(array.id()) > 0 || name == coordinate_ || !HoldsNumbers(array)) return absl::OkStatus();
-  if (shape.empty() || shape.size() > 2) return absl::OkStatus();
   TableMetric metric = {.name = name,
                         .units = AttributeAsText(array.id(), "units"),
                         .long_name = AttributeAsText(array.id(), "long_name"),
@@ -278,9 +214,63 @@ absl::Status HistoryTable::ReadMetric(const std::string& name) {
                         .width = shape.size() == 2 ? shape[1] : 1,
                         .is_vector = shape.size() == 2};
   PLAIT_RETURN_IF_ERROR(CheckRoom(file_, name, {shape[0]}));
+  if (std::string reason = PlaceRows(ScaleOf(array, 0), shape[0], metric); !reason.empty()) {
+    left_out_.push_back({name, std::move(reason)});
+    return absl::OkStatus();
+  }
   stored_rows_[name] = shape[0];
   metrics_.push_back(std::move(metric));
   return absl::OkStatus();
+}
+
+// Finds the draws of the metric's rows, which are along `scale`. Why that fails; "" if it does not.
+std::string HistoryTable::PlaceRows(const std::string& scale, std::int64_t rows, TableMetric& metric) {
+  if (is_history_ || dimension_.empty() || scale == dimension_) return "";
+  const Handle own = OpenArray(file_, scale);
+  if (!coordinate_.empty() && IsCoordinate(own) && Shape(own)[0] == rows) {
+    metric.coordinate = scale;
+    return FindPlaces(scale);
+  }
+  const std::vector<std::int64_t> draws = Shape(OpenArray(file_, dimension_));
+  if (draws.empty() || draws[0] == rows) return "";
+  return absl::StrCat("no coordinate tells at which of the ", draws[0], " draws its ", rows, " values are");
+}
+
+// Sets places_[scale]. Why that fails; "" if it does not.
+std::string HistoryTable::FindPlaces(const std::string& scale) {
+  if (places_.count(scale) > 0) return "";
+  const absl::StatusOr<std::vector<double>> own = Coordinate(scale), draws = Coordinate(coordinate_);
+  if (!own.ok()) return std::string(own.status().message());
+  if (!draws.ok()) return std::string(draws.status().message());
+  const std::string units = AttributeAsText(OpenArray(file_, scale).id(), "units");
+  const std::string units_of_draws = AttributeAsText(OpenArray(file_, coordinate_).id(), "units");
+  if (units != units_of_draws) {
+    return absl::StrCat("its coordinate ", scale, " is in \"", units, "\" and ", coordinate_,
+                        ", that of the draws, in \"", units_of_draws, "\"");
+  }
+  if (!AscendsStrictly(*own) || !AscendsStrictly(*draws)) {
+    return absl::StrCat("its coordinate ", scale, " or that of the draws, ", coordinate_,
+                        ", does not ascend strictly");
+  }
+  std::vector<std::int64_t> places;
+  for (const double number : *own) {
+    const auto place = std::lower_bound(draws->begin(), draws->end(), number);
+    if (place == draws->end() || *place != number) {
+      return absl::StrFormat("its coordinate %s has %.10g, which %s, that of the draws, has not", scale,
+                             number, coordinate_);
+    }
+    places.push_back(place - draws->begin());
+  }
+  places_[scale] = std::move(places);
+  return "";
+}
+
+absl::StatusOr<std::vector<double>> HistoryTable::Coordinate(const std::string& name) const {
+  const std::int64_t rows = Shape(OpenArray(file_, name)).at(0);
+  PLAIT_RETURN_IF_ERROR(CheckRoom(file_, name, {rows}));
+  std::vector<double> numbers(rows);
+  PLAIT_RETURN_IF_ERROR(ReadStored(name, 0, rows, {0, 1}, absl::MakeSpan(numbers)));
+  return numbers;
 }
 
 // False where the journal begins after the file's last draw: the run has just brought the file up to date.
@@ -340,9 +330,8 @@ absl::StatusOr<std::vector<double>> HistoryTable::DrawNumbers() const {
   std::vector<double> numbers(draws_);
   std::iota(numbers.begin(), numbers.end(), 0.0);
   if (coordinate_.empty()) return numbers;
-  const std::int64_t rows = Shape(OpenArray(file_, coordinate_)).at(0);
-  PLAIT_RETURN_IF_ERROR(
-      ReadStored(coordinate_, 0, rows, {0, 1}, absl::MakeSpan(numbers).first(std::min(rows, draws_))));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<double> coordinate, Coordinate(coordinate_));
+  std::copy_n(coordinate.begin(), std::min(coordinate.size(), numbers.size()), numbers.begin());
   return numbers;
 }
 
@@ -354,10 +343,7 @@ absl::StatusOr<std::vector<double>> HistoryTable::Column(const std::string& name
         absl::StrCat(path(), ": ", name, " has ", metric->width, " values per draw, none numbered ", entry));
   }
   std::vector<double> values(draws_, kNaN);
-  if (const auto stored = stored_rows_.find(name); stored != stored_rows_.end()) {
-    PLAIT_RETURN_IF_ERROR(
-        ReadStored(name, 0, stored->second, {entry, 1}, absl::MakeSpan(values).first(stored->second)));
-  }
+  PLAIT_RETURN_IF_ERROR(ReadDraws(*metric, 0, draws_, {entry, 1}, absl::MakeSpan(values)));
   const auto tail = tail_.find(name);
   if (tail == tail_.end()) return values;
   for (std::size_t at = entry, draw = file_draws_; at < tail->second.size(); at += metric->width, ++draw) {
@@ -379,12 +365,7 @@ absl::StatusOr<std::vector<double>> HistoryTable::Rows(const std::string& name, 
                                                      metric->width, " values are too many at once"));
   }
   std::vector<double> values(count * metric->width, kNaN);
-  const auto stored = stored_rows_.find(name);
-  const std::int64_t rows = stored == stored_rows_.end() ? 0 : std::min(count, stored->second - first);
-  if (rows > 0) {
-    PLAIT_RETURN_IF_ERROR(ReadStored(name, first, rows, {0, metric->width},
-                                     absl::MakeSpan(values).first(rows * metric->width)));
-  }
+  PLAIT_RETURN_IF_ERROR(ReadDraws(*metric, first, count, {0, metric->width}, absl::MakeSpan(values)));
   const auto tail = tail_.find(name);
   if (tail == tail_.end()) return values;
   // The tail begins at draw file_draws_.
@@ -395,6 +376,30 @@ absl::StatusOr<std::vector<double>> HistoryTable::Rows(const std::string& name, 
     values[i - first * metric->width] = tail->second[i - file_draws_ * metric->width];
   }
   return values;
+}
+
+// Reads those of draws [first, first + draws) that the file has into `out`, which holds NaN.
+absl::Status HistoryTable::ReadDraws(const TableMetric& metric, std::int64_t first, std::int64_t draws,
+                                     Entries entries, absl::Span<double> out) const {
+  const auto stored = stored_rows_.find(metric.name);
+  if (stored == stored_rows_.end()) return absl::OkStatus();
+  if (metric.coordinate.empty()) {
+    const std::int64_t rows = std::max<std::int64_t>(0, std::min(draws, stored->second - first));
+    return ReadStored(metric.name, first, rows, entries, out.first(rows * entries.count));
+  }
+  const std::vector<std::int64_t>& places = places_.at(metric.coordinate);
+  const auto begin = std::lower_bound(places.begin(), places.end(), first);
+  const std::int64_t rows = std::lower_bound(begin, places.end(), first + draws) - begin;
+  PLAIT_RETURN_IF_ERROR(
+      ReadStored(metric.name, begin - places.begin(), rows, entries, out.first(rows * entries.count)));
+  // No row moves to the front: the last one first, none is overwritten.
+  for (std::int64_t row = rows; row-- > 0 && begin[row] - first > row;) {
+    for (std::int64_t entry = 0; entry < entries.count; ++entry) {
+      out[(begin[row] - first) * entries.count + entry] =
+          std::exchange(out[row * entries.count + entry], kNaN);
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status HistoryTable::ReadStored(const std::string& name, std::int64_t first, std::int64_t rows,

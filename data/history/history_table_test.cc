@@ -317,6 +317,83 @@ TEST(HistoryTable, ReadsDimensionsOfAnotherProgram) {
   EXPECT_THAT(*table.Column("dt_rank", 2), ElementsAre(3, 6));
 }
 
+// A file of another program with coordinate `step`, 10, 20, 30, 40, and a metric along it.
+File FileAlongSteps(const std::string& path) {
+  File file = *File::Create(path);
+  EXPECT_TRUE(WriteArray<std::int64_t>(file, "/step", {10, 20, 30, 40}, {4}).ok());
+  EXPECT_TRUE(WriteArray<double>(file, "/loss", {4, 3, 2, 1}, {4}).ok());
+  MakeScale(file, "/step", "step");
+  Attach(file, "/loss", "/step", 0);
+  return file;
+}
+
+void AddAlong(File& file, const std::string& array, const std::vector<double>& values,
+              const std::string& scale, const std::vector<double>& numbers) {
+  const std::int64_t rows = numbers.size(), width = values.size() / rows;
+  std::vector<std::int64_t> shape = {rows};
+  if (width > 1) shape.push_back(width);
+  ASSERT_TRUE(WriteArray<double>(file, "/" + scale, numbers, {rows}).ok());
+  ASSERT_TRUE(WriteArray<double>(file, "/" + array, values, shape).ok());
+  MakeScale(file, "/" + scale, scale);
+  Attach(file, "/" + array, "/" + scale, 0);
+}
+
+// As xarray writes metrics of evaluations, which come first in its file.
+TEST(HistoryTable, ValuesAlongAnotherCoordinateAreAtTheDrawsOfTheSameNumber) {
+  const std::string path = NewPath("evaluations.h5");
+  {
+    File file = FileAlongSteps(path);
+    AddAlong(file, "eval_loss", {0.5, 0.25}, "eval_step", {20, 40});
+    AddAlong(file, "eval_parts", {1, 2, 3, 4, 5, 6}, "part_step", {10, 20, 40});
+    // Without a coordinate, but one for each draw.
+    ASSERT_TRUE(WriteArray<double>(file, "/lr", {5, 6, 7, 8}, {4}).ok());
+  }
+  const HistoryTable table = Opened(path);
+  EXPECT_EQ(table.draws(), 4);
+  EXPECT_TRUE(table.left_out().empty());
+  EXPECT_THAT(*table.DrawNumbers(), ElementsAre(10, 20, 30, 40));
+  EXPECT_EQ(table.Find("loss")->coordinate, "");
+  EXPECT_EQ(table.Find("eval_loss")->coordinate, "eval_step");
+  EXPECT_THAT(*table.Column("loss"), ElementsAre(4, 3, 2, 1));
+  EXPECT_THAT(*table.Column("lr"), ElementsAre(5, 6, 7, 8));
+  EXPECT_THAT(*table.Column("eval_loss"), ElementsAre(IsNan(), 0.5, IsNan(), 0.25));
+  EXPECT_THAT(*table.Rows("eval_loss", 1, 2), ElementsAre(0.5, IsNan()));
+  EXPECT_THAT(*table.Rows("eval_loss", 2, 1), ElementsAre(IsNan()));
+  EXPECT_THAT(*table.Column("eval_parts", 1), ElementsAre(2, 4, IsNan(), 6));
+  EXPECT_THAT(*table.Rows("eval_parts", 1, 3), ElementsAre(3, 4, IsNan(), IsNan(), 5, 6));
+}
+
+TEST(HistoryTable, ArraysWithoutPlacesAmongTheDrawsAreLeftOut) {
+  const std::string path = NewPath("left_out.h5");
+  {
+    File file = FileAlongSteps(path);
+    AddAlong(file, "after", {0.5, 0.25}, "after_step", {40, 50});
+    AddAlong(file, "between", {1, 2}, "between_step", {20, 25});
+    AddAlong(file, "twice", {1, 2}, "twice_step", {20, 20});
+    AddAlong(file, "hours", {1, 2}, "hours_step", {10, 20});
+    ASSERT_TRUE(SetAttribute(file, "/hours_step", "units", "h").ok());
+    // A dimension without numbers, and no dimension scale.
+    AddAlong(file, "bare", {1, 2, 3}, "bare_index", {0, 0, 0});
+    MakeScale(file, "/bare_index", "This is a netCDF dimension but not a netCDF variable.         3");
+    ASSERT_TRUE(WriteArray<double>(file, "/plain", {1, 2}, {2}).ok());
+  }
+  const HistoryTable table = Opened(path);
+  EXPECT_EQ(table.draws(), 4);
+  ASSERT_EQ(table.metrics().size(), 1u);
+  EXPECT_EQ(table.metrics()[0].name, "loss");
+  std::vector<std::pair<std::string, std::string>> reasons;
+  for (const LeftOutArray& array : table.left_out()) reasons.emplace_back(array.name, array.reason);
+  EXPECT_THAT(
+      reasons,
+      testing::UnorderedElementsAre(
+          Pair("after", "its coordinate after_step has 50, which step, that of the draws, has not"),
+          Pair("between", "its coordinate between_step has 25, which step, that of the draws, has not"),
+          Pair("twice", "its coordinate twice_step or that of the draws, step, does not ascend strictly"),
+          Pair("hours", "its coordinate hours_step is in \"h\" and step, that of the draws, in \"\""),
+          Pair("bare", "no coordinate tells at which of the 4 draws its 3 values are"),
+          Pair("plain", "no coordinate tells at which of the 4 draws its 2 values are")));
+}
+
 TEST(HistoryTable, UnusableFilesAreNamedInOneLine) {
   EXPECT_THAT(Refusal(NewPath("absent.h5")), HasSubstr("No such file"));
   const std::string path = NewPath("bad.h5");

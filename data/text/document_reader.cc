@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -25,22 +26,68 @@ bool HasLines(const std::string& path) {
   return path == kStandardInput || absl::EndsWith(path, ".jsonl") || absl::EndsWith(path, ".json");
 }
 
-absl::StatusOr<std::vector<std::string>> FilesUnder(const std::string& folder) {
-  std::vector<std::string> files;
+struct Walk {
+  std::vector<std::string> files = {};
+  std::vector<std::string> links = {};  // to directories, to follow later
+  std::set<fs::path> visited = {};      // canonical paths of directories
+};
+
+std::error_code VisitFolder(const std::string& folder, Walk& walk) {
   std::error_code error;
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
+  const fs::path real = fs::canonical(folder, error);
+  if (error || !walk.visited.insert(real).second) return error;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const std::string path = entry->path().string();
     std::error_code ignored;
-    if (!fs::is_regular_file(entry->path(), ignored)) continue;
-    if (HasLines(path) || absl::EndsWith(path, ".txt")) files.push_back(path);
+    if (entry->is_directory(ignored)) {
+      if (entry->is_symlink(ignored)) {
+        walk.links.push_back(path);
+      } else if (const std::error_code below = VisitFolder(path, walk)) {
+        return below;
+      }
+    } else if (entry->is_regular_file(ignored) && (HasLines(path) || absl::EndsWith(path, ".txt"))) {
+      walk.files.push_back(path);
+    }
+  }
+  return error;
+}
+
+absl::StatusOr<std::vector<std::string>> FilesUnder(const std::string& folder) {
+  Walk walk;
+  std::vector<std::string> folders = {folder};
+  std::error_code error;
+  // Links after all other directories, and sorted: which path of a directory counts does not depend on the order in
+  // which the system lists them.
+  while (!error && !folders.empty()) {
+    for (const std::string& next : folders) {
+      if (!error) error = VisitFolder(next, walk);
+    }
+    folders = std::exchange(walk.links, {});
+    std::sort(folders.begin(), folders.end());
   }
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat(folder, ": cannot be read"));
-  if (files.empty()) {
+  if (walk.files.empty()) {
     return absl::NotFoundError(absl::StrCat(folder, ": no *.txt, *.jsonl or *.json in this folder"));
   }
-  std::sort(files.begin(), files.end());
-  return files;
+  std::sort(walk.files.begin(), walk.files.end());
+  return walk.files;
+}
+
+// Whether this is what keeps the line from being JSON.
+bool HasLoneSurrogate(const std::string& line, const nlohmann::json& parsed) {
+  if (!parsed.is_discarded()) return false;
+  std::string mended;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    mended += line[i];
+    if (line[i] != '\\' || i + 1 == line.size()) continue;
+    mended += line[++i];
+    if (line[i] != 'u' || i + 1 == line.size() || (line[i + 1] | 0x20) != 'd') continue;
+    // Any \uDXXX becomes \u0XXX, which is a character by itself.
+    mended += '0';
+    ++i;
+  }
+  return nlohmann::json::accept(mended);
 }
 
 absl::StatusOr<std::string> TextOf(const nlohmann::json& object, const std::string& key) {
@@ -57,6 +104,11 @@ absl::StatusOr<Document> ParseDocument(const std::string& line, const DocumentOp
   const bool parses = base::JsonDepth(line) <= base::kDeepestJson;
   const nlohmann::json object =
       parses ? nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false) : nlohmann::json();
+  if (parses && HasLoneSurrogate(line, object)) {
+    return absl::InvalidArgumentError(
+        "a \\uD800 to \\uDFFF without its other half is no character; expected a pair, such as "
+        "\\ud83d\\ude00, or \\ufffd");
+  }
   if (!object.is_object()) {
     return absl::InvalidArgumentError("expected a JSON object, such as {\"text\": \"...\"}, in each line");
   }

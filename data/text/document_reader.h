@@ -8,7 +8,8 @@
 //   }
 //
 // A path is a file; a directory, of which all files with the extensions below are read, recursively, in the order of
-// their paths; or "-", JSON lines from standard input:
+// their paths; or "-", JSON lines from standard input. Symbolic links are followed. A directory that can be reached on
+// several ways is read once: by the path without links below the given one, else by the first of the links, sorted.
 //
 //   .jsonl, .json   one JSON object per line, each a document; blank lines are skipped
 //   .txt            the whole file is a document; so is a file given as the path itself, with any other extension
@@ -54,6 +55,7 @@ class DocumentReader {
 
   std::int64_t total_bytes() const { return total_bytes_; }  // of all files; 0: unknown (standard input)
   std::int64_t read_bytes() const { return read_bytes_; }
+  const std::vector<std::string>& paths() const { return paths_; }  // of all files
   std::int64_t files() const { return static_cast<std::int64_t>(paths_.size()); }
 
  private:

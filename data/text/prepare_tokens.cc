@@ -7,6 +7,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -22,6 +23,8 @@ namespace plait::data {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
+
+constexpr const char* kTokenFileNames[] = {"train.bin", "val.bin", "train.idx", "val.idx"};
 
 // Bytes of text tokenized at once: enough for all threads, little memory.
 constexpr std::int64_t kBytesAtOnce = std::int64_t{1} << 24;
@@ -58,6 +61,24 @@ bool IsForValidation(std::int64_t document, double share) {
   return taken(document + 1) > taken(document);
 }
 
+bool IsSame(const std::string& path, const std::string& other) {
+  std::error_code ignored;
+  return std::filesystem::equivalent(path, other, ignored);
+}
+
+absl::Status CheckDocuments(const std::vector<std::string>& documents, const std::string& out) {
+  std::set<std::string> names(std::begin(kTokenFileNames), std::end(kTokenFileNames));
+  names.insert(std::begin(kTokenizerFileNames), std::end(kTokenizerFileNames));
+  for (const std::string& document : documents) {
+    const std::string name = std::filesystem::path(document).filename().string();
+    if (names.count(name) == 0 || !IsSame(document, absl::StrCat(out, "/", name))) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        document,
+        ": a document, but also a file that would be replaced; expected another directory for --out"));
+  }
+  return absl::OkStatus();
+}
+
 struct Writers {
   TokenFileWriter train, validation;
 };
@@ -69,6 +90,7 @@ class Preparation {
 
   absl::Status Run(const std::function<void(std::int64_t, std::int64_t)>& progress) {
     PLAIT_ASSIGN_OR_RETURN(DocumentReader reader, DocumentReader::Open(options_.input, options_.documents));
+    PLAIT_RETURN_IF_ERROR(CheckDocuments(reader.paths(), options_.out));
     if (progress) progress(0, reader.total_bytes());
     for (bool more = true; more;) {
       std::vector<Document> documents;
@@ -126,11 +148,14 @@ absl::Status Remove(const std::string& path) {
 }
 
 // Files get their names one after the other. Ids of an earlier corpus would be read, without an error, by a new vocabulary
-// or index: they go before one of these comes, also where power is lost; and so does a vocabulary of another kind.
-absl::Status RemoveOther(const std::vector<TokenizerFile>& files, const std::string& out) {
+// or index: they go before one of these comes, also where power is lost; and so does a vocabulary of another kind, unless
+// it is the user's, beside the one that was asked for.
+absl::Status RemoveOther(const std::vector<TokenizerFile>& files, const TokenOptions& options) {
+  const std::string& out = options.out;
   const auto in_out = [&](const std::string& name) { return absl::StrCat(out, "/", name); };
   for (const char* ids : {"train.bin", "val.bin"}) PLAIT_RETURN_IF_ERROR(Remove(in_out(ids)));
   for (const char* name : kTokenizerFileNames) {
+    if (IsSame(out, options.bpe_folder)) break;
     const bool comes =
         std::any_of(files.begin(), files.end(), [&](const TokenizerFile& file) { return file.name == name; });
     if (!comes) PLAIT_RETURN_IF_ERROR(Remove(in_out(name)));
@@ -191,9 +216,10 @@ absl::StatusOr<PreparedTokens> PrepareTokens(
     }
     PLAIT_RETURN_IF_ERROR(writers.train.Finish(partial[2]));
     PLAIT_RETURN_IF_ERROR(writers.validation.Finish(partial[3]));
-    return RemoveOther(vocabulary, options.out);
+    return RemoveOther(vocabulary, options);
   };
-  std::vector<std::string> paths = {file("train.bin"), file("val.bin"), file("train.idx"), file("val.idx")};
+  std::vector<std::string> paths;
+  for (const char* name : kTokenFileNames) paths.push_back(file(name));
   for (const TokenizerFile& copied : vocabulary) paths.push_back(file(copied.name));
   absl::Status filled;  // without the names of all files in front
   const absl::Status written =

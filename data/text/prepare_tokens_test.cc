@@ -101,6 +101,66 @@ TEST_F(PrepareTokensTest, FoldersOfTextAndLines) {
                                                      "vocab.json", "merges.txt"));
 }
 
+std::vector<std::int32_t> IdsOf(const std::string& path) {
+  const auto file = TokenFile::Open(path);
+  EXPECT_TRUE(file.ok()) << file.status();
+  std::vector<std::int32_t> ids;
+  for (std::int64_t i = 0; i < (*file)->tokens().size(); ++i) ids.push_back((*file)->tokens()[i]);
+  return ids;
+}
+
+// A corpus put together of links: to a directory outside, to one inside under two names, to the corpus itself.
+TEST_F(PrepareTokensTest, LinksToDirectoriesAreFollowedOnce) {
+  namespace fs = std::filesystem;
+  for (const char* folder : {"elsewhere/deep", "corpus/z"}) fs::create_directories(In(folder));
+  Write("corpus/b.txt", "B");
+  Write("corpus/z/a.txt", "A");
+  Write("elsewhere/c.txt", "C");
+  Write("elsewhere/deep/d.txt", "D");
+  Write("elsewhere/deep/e.txt", "E");
+  fs::create_directory_symlink(In("corpus"), In("corpus/more/loop"));
+  fs::create_directory_symlink(In("corpus/z"), In("corpus/a"));
+  fs::create_directory_symlink("itself", In("corpus/itself"));
+  fs::create_directory_symlink(In("nowhere"), In("corpus/broken"));
+  fs::create_directory_symlink("../elsewhere", In("corpus/outside"));
+  fs::create_directory_symlink(In("elsewhere/deep"), In("corpus/more/again"));
+  const auto made = PrepareTokens(Options("corpus"));
+  ASSERT_TRUE(made.ok()) << made.status();
+  // b.txt, more/again/d.txt, more/again/e.txt, outside/c.txt, z/a.txt.
+  EXPECT_EQ(Read("train.bin"), "B.E.A.");
+  EXPECT_EQ(Read("val.bin"), "D.C.");
+}
+
+// The user's own byte pairs, beside the model that the tokens are of.
+TEST_F(PrepareTokensTest, TheFolderOfTheTokenizerKeepsItsFiles) {
+  Write("two.jsonl", "{\"text\": \"the cat\"}\n{\"text\": \"the mat\"}\n");
+  std::filesystem::copy_file("data/text/testing/tokenizer.model", In("bpe/tokenizer.model"));
+  TokenOptions options = Options("two.jsonl");
+  options.out = In("bpe/../bpe/");
+  ASSERT_TRUE(PrepareTokens(options).ok());
+  EXPECT_EQ(ReadWholeFile(In("bpe/vocab.json")).value_or(""), ByteVocabulary(/*with_end=*/true));
+  EXPECT_EQ(ReadWholeFile(In("bpe/merges.txt")).value_or(""), "#version: 0.2\n");
+  std::vector<std::int32_t> ids = *(*LoadTokenizer(In("bpe")))->Encode("the cat");
+  ids.push_back(2);
+  EXPECT_EQ(IdsOf(In("bpe/train.bin")), ids);
+}
+
+TEST_F(PrepareTokensTest, DocumentsAreNotReplaced) {
+  Write("corpus/a.txt", "a");
+  Write("corpus/merges.txt", "b");
+  std::filesystem::create_directories(In("pieces"));
+  std::filesystem::copy_file("data/text/testing/tokenizer.model", In("pieces/tokenizer.model"));
+  TokenOptions options = Options("corpus");
+  options.bpe_folder = In("pieces");
+  options.out = In("corpus");
+  EXPECT_EQ(PrepareTokens(options).status().message(),
+            In("corpus/merges.txt") +
+                ": a document, but also a file that would be replaced; expected another directory for --out");
+  EXPECT_EQ(ReadWholeFile(In("corpus/merges.txt")).value_or(""), "b");
+  options.out = In("out");
+  EXPECT_TRUE(PrepareTokens(options).ok());
+}
+
 TEST_F(PrepareTokensTest, Prompts) {
   Write("pairs.jsonl",
         "{\"q\": \"ab\", \"a\": \"c\"}\n{\"q\": \"\", \"a\": \"d\"}\n{\"q\": \"e\", \"a\": \"fg\"}\n{\"q\": "
@@ -141,14 +201,6 @@ TEST_F(PrepareTokensTest, WithoutAnEndOfText) {
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_FALSE(made->has_end_of_text);
   EXPECT_EQ(Read("train.bin"), "a");
-}
-
-std::vector<std::int32_t> IdsOf(const std::string& path) {
-  const auto file = TokenFile::Open(path);
-  EXPECT_TRUE(file.ok()) << file.status();
-  std::vector<std::int32_t> ids;
-  for (std::int64_t i = 0; i < (*file)->tokens().size(); ++i) ids.push_back((*file)->tokens()[i]);
-  return ids;
 }
 
 // 1 begins a document of this model, 2 ends it.
@@ -265,6 +317,10 @@ TEST_F(PrepareTokensTest, Errors) {
   const std::string at = In("bad.jsonl") + ":3: ";
   EXPECT_THAT(error("no json"), HasSubstr(at + "expected a JSON object"));
   EXPECT_THAT(error("{\"text\": \"\xFF\"}"), HasSubstr(at + "expected a JSON object"));
+  for (const char* half : {R"({"text": "a\ud83d"})", R"({"text": "\uDE00 \ud83d\ude00"})"}) {
+    EXPECT_THAT(error(half), HasSubstr(at + "a \\uD800 to \\uDFFF without its other half is no character"));
+  }
+  EXPECT_THAT(error(R"({"text": "\ud83d\ude00)"), HasSubstr(at + "expected a JSON object"));
   EXPECT_THAT(error("[1]"), HasSubstr(at + "expected a JSON object"));
   EXPECT_THAT(error(std::string(100000, '[')), HasSubstr(at + "expected a JSON object"));
   EXPECT_THAT(error("{\"texts\": \"c\"}"), HasSubstr(at + "no string \"text\" in this object"));

@@ -46,6 +46,7 @@ void TensorNorms::Take(absl::Span<double> squares) {
 }
 
 void StateOperations<at::Tensor>::Copy(const at::Tensor& x, at::Tensor& y) {
+  if (x.numel() == 0 && y.numel() == 0) return;  // such tensors may have no address
   if (x.is_cpu() && x.is_contiguous() && y.is_contiguous() && x.nbytes() == y.nbytes()) {
     std::memcpy(y.data_ptr(), x.const_data_ptr(), x.nbytes());
     return;
@@ -82,7 +83,7 @@ std::int64_t StateOperations<at::Tensor>::PackedBytes(const at::Tensor& x) {
 }
 
 void StateOperations<at::Tensor>::Pack(const at::Tensor& x, absl::Span<std::byte> bytes) {
-  if (x.is_meta()) return;
+  if (x.is_meta() || bytes.empty()) return;
   if (x.is_cpu()) {
     std::memcpy(bytes.data(), x.const_data_ptr(), bytes.size());
   } else {
@@ -91,7 +92,7 @@ void StateOperations<at::Tensor>::Pack(const at::Tensor& x, absl::Span<std::byte
 }
 
 void StateOperations<at::Tensor>::Unpack(absl::Span<const std::byte> bytes, at::Tensor& x) {
-  if (x.is_meta()) return;
+  if (x.is_meta() || bytes.empty()) return;
   if (x.is_cpu()) {
     std::memcpy(x.data_ptr(), bytes.data(), bytes.size());
   } else {

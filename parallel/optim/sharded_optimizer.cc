@@ -15,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/check.h"
 #include "base/status_macros.h"
 #include "comm/tensor_collectives.h"
 #include "parallel/optim/muon.h"
@@ -58,7 +59,10 @@ ShardedOptimizer::ShardedOptimizer(DataParallel& dp, const ShardedOptimizerOptio
 
 ShardedOptimizer::ShardedOptimizer(DataParallel& dp, const ShardedOptimizerOptions& options,
                                    std::unique_ptr<StateStore> store)
-    : dp_(dp), options_(options), names_(MomentNames(options)), store_(std::move(store)) {}
+    : dp_(dp), options_(options), names_(MomentNames(options)), store_(std::move(store)) {
+  PLAIT_CHECK(options.kind != OptimizerKind::kMuon || dp.masters_resident())
+      << "Muon with masters out of memory: call ShardedOptimizer::Create, which returns an error";
+}
 
 absl::StatusOr<std::unique_ptr<ShardedOptimizer>> ShardedOptimizer::Create(
     DataParallel& dp, const ShardedOptimizerOptions& options, const StateStoreOptions& place) {

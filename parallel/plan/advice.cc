@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "comm/tensor_type.h"
 
@@ -151,6 +153,36 @@ std::vector<std::string> ReasonsOf(const Facts& facts, const Cluster& cluster, D
   return reasons;
 }
 
+std::string WhyNoneFits(const Estimate& smallest, const Facts& facts) {
+  return absl::StrFormat("No mesh of this choice fits: the smallest, %s with %s, needs %.3f of %.3f GB.",
+                         ToText(smallest.run.mesh), Name(smallest.run.strategy),
+                         static_cast<double>(smallest.memory.total_bytes()) / kGiga, facts.memory / kGiga);
+}
+
+// What Search leaves out, of the meshes that IsOf takes.
+std::string WhyNoneIsThere(Decision decision, const Facts& facts, const PlannedModel& model,
+                           const SearchOptions& options) {
+  const bool stages = decision == Decision::kStagesOnNode || decision == Decision::kEverything;
+  if (!stages && options.samples % facts.ranks != 0) {
+    return absl::StrFormat(
+        "No mesh of this choice can split the step: %d samples; expected a multiple of its %d data ranks.",
+        options.samples, facts.ranks);
+  }
+  const std::string strategies =
+      absl::StrJoin(options.strategies, " or ",
+                    [](std::string* out, Strategy strategy) { absl::StrAppend(out, Name(strategy)); });
+  const bool once_a_step = decision == Decision::kReplicateSlowly || decision == Decision::kEverything;
+  if (once_a_step && !strategies.empty() &&
+      std::all_of(options.strategies.begin(), options.strategies.end(), ShardsGradients)) {
+    return absl::StrFormat("The search is limited to %s; a mesh of this choice has ddp or zero1.",
+                           strategies);
+  }
+  return absl::StrFormat(
+      "No mesh of this choice%s can split the step: %d samples and %d blocks; expected a multiple of its "
+      "data ranks, with at least as many samples for each of them as stages, and as many blocks.",
+      strategies.empty() ? "" : " with " + strategies, options.samples, model.blocks);
+}
+
 }  // namespace
 
 absl::StatusOr<Advice> Advise(const PlannedModel& model, const PlannedRun& base, const SearchOptions& options,
@@ -160,10 +192,18 @@ absl::StatusOr<Advice> Advise(const PlannedModel& model, const PlannedRun& base,
   Advice advice = {.decision = decision,
                    .choice = ChoiceOf(decision),
                    .reasons = ReasonsOf(facts, cluster, decision),
-                   .best = std::nullopt};
+                   .best = std::nullopt,
+                   .why_none = {}};
+  const auto is_of_choice = [&](const Estimate& e) { return IsOf(decision, e.run); };
   const auto best = std::find_if(ranked.begin(), ranked.end(),
-                                 [&](const Estimate& e) { return e.fits && IsOf(decision, e.run); });
-  if (best != ranked.end()) advice.best = *best;
+                                 [&](const Estimate& e) { return e.fits && is_of_choice(e); });
+  if (best != ranked.end()) {
+    advice.best = *best;
+  } else if (decision != Decision::kOffload && decision != Decision::kTiling) {
+    const auto smallest = std::find_if(ranked.begin(), ranked.end(), is_of_choice);
+    advice.why_none = smallest != ranked.end() ? WhyNoneFits(*smallest, facts)
+                                               : WhyNoneIsThere(decision, facts, model, options);
+  }
   return advice;
 }
 

@@ -40,8 +40,11 @@ struct Advice {
   Decision decision = Decision::kOneRank;
   std::string choice;
   std::vector<std::string> reasons;  // a sentence each
-  // The fastest mesh of the choice that fits; nullopt for kOffload and kTiling, or if none fits.
+  // The fastest mesh of the choice that fits; nullopt for kOffload and kTiling, or if there is none.
   std::optional<Estimate> best;
+  // Why there is none, a sentence: memory, or why `ranked` has no mesh of the choice. Empty if `best` has a value, and
+  // for kOffload and kTiling.
+  std::string why_none;
 };
 
 // For options.ranks ranks. `ranked` is the result of Search with the same arguments. Errors of EstimateOf.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "parallel/plan/pass_memory.h"
 #include "parallel/plan/rank_memory.h"
@@ -146,6 +147,11 @@ bool Takes(Strategy strategy, const MeshSizes& mesh) {
   return strategy == Strategy::kDdp ? mesh.dp_shard == 1 : mesh.dp_shard * mesh.cp > 1;
 }
 
+std::string NamesOf(const std::vector<Strategy>& strategies) {
+  return absl::StrJoin(strategies, " or ",
+                       [](std::string* out, Strategy strategy) { absl::StrAppend(out, Name(strategy)); });
+}
+
 }  // namespace
 
 absl::StatusOr<Estimate> EstimateOf(const PlannedModel& model, const PlannedRun& run,
@@ -194,9 +200,12 @@ absl::StatusOr<std::vector<Estimate>> Search(const PlannedModel& model, const Pl
     }
   }
   if (estimates.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("no mesh of ", ranks, " ranks can split ", options.samples,
-                                                   " samples per step and this model; give a number of "
-                                                   "samples that more ranks divide, or fewer ranks"));
+    const std::string with =
+        options.strategies.empty() ? "" : absl::StrCat(" with ", NamesOf(options.strategies));
+    return absl::InvalidArgumentError(
+        absl::StrCat("no mesh of ", ranks, " ranks", with, " can split ", options.samples,
+                     " samples per step and this model; give a number of samples that more ranks divide, ",
+                     with.empty() ? "or fewer ranks" : "fewer ranks, or another strategy"));
   }
   std::stable_sort(estimates.begin(), estimates.end(), IsBetter);
   return estimates;

@@ -30,7 +30,11 @@ struct Estimate {
   std::vector<AxisTraffic> traffic;  // of rank 0; empty after Search, see TrafficOf
   bool fits = false;
 
-  std::int64_t samples() const { return run.micro_batches * run.micro_batch * run.mesh.data_ranks(); }
+  // Of a step, over all data ranks.
+  std::int64_t samples() const {
+    return run.step_samples > 0 ? run.step_samples
+                                : run.micro_batches * run.micro_batch * run.mesh.data_ranks();
+  }
   double samples_per_second() const { return static_cast<double>(samples()) / time.total(); }
 };
 

@@ -52,7 +52,9 @@ struct PlannedRun {
   ScheduleKind schedule = ScheduleKind::k1F1B;
   int chunks = 0;
   int micro_batches = 1;
-  std::int64_t micro_batch = 1;  // samples per data rank
+  std::int64_t micro_batch = 1;  // samples per data rank; the largest, if they get unequal parts
+  // Samples of a step over all data ranks, if they get unequal parts; 0: micro_batch on each, in each micro-batch.
+  std::int64_t step_samples = 0;
   at::ScalarType master_type = at::kFloat, compute_type = at::kFloat;
   OptimizerKind optimizer = OptimizerKind::kAdamW;
   bool reshard_after_forward = true, prefetch = true, reduce_each_micro_batch = false;

@@ -307,6 +307,20 @@ TEST(HoldsDeathTest, ASecondLastBackwardWithoutAStep) {
   EXPECT_DEATH(pair.dp->Backward(loss), "call the optimizer's Step first");
 }
 
+// A step would repeat the last one's gradients, or take those that only this rank has.
+TEST(HoldsDeathTest, AStepWithoutReducedGradients) {
+  if (World().size() > 1) return;  // ranks do not fork
+  constexpr char kWhat[] = "call Backward before it, for the last micro-batch";
+  Pair pair({Strategy::kDdp});
+  EXPECT_DEATH(pair.dp->GradientNorm(), kWhat);
+  pair.dp->Backward(pair.Loss(1));
+  EXPECT_GT(pair.dp->GradientNorm(), 0);
+  pair.dp->AllGatherParameters();
+  EXPECT_DEATH(pair.dp->GradientNorm(), kWhat);
+  pair.dp->Backward(pair.Loss(1), {.last = false});
+  EXPECT_DEATH(pair.dp->GradientNorm(), kWhat);
+}
+
 TEST(Holds, ATensorThatIsListedTwiceIsRefused) {
   for (const bool in_one_unit : {true, false}) {
     TestingModel model(at::kDouble);

@@ -206,7 +206,12 @@ TEST(Mesh, BuffersFollowTheFirstRankAndFrozenParametersStay) {
                                    .role = ParameterRole::kBuffer});
     units[1].parameters.push_back(
         {.name = "table", .tensor = at::full({2}, rank, at::kDouble), .role = ParameterRole::kFrozen});
+    units[1].parameters.push_back({.name = "tied",
+                                   .tensor = at::full({2}, rank, at::kDouble),
+                                   .role = ParameterRole::kFrozen,
+                                   .placement = {.partial = {"tp"}}});
     const auto dp = *DataParallel::Create(mesh, units, {.strategy = s.strategy});
+    EXPECT_TRUE(units[1].parameters[6].tensor.eq(0).all().item<bool>()) << "of another rank than the first";
     const double first = mesh.Coordinates()[2];  // of rank (0, 0, tp)
     at::Tensor mean = units[1].parameters[3].tensor, count = units[1].parameters[4].tensor;
     const at::Tensor table = units[1].parameters[5].tensor;
@@ -221,7 +226,7 @@ TEST(Mesh, BuffersFollowTheFirstRankAndFrozenParametersStay) {
     EXPECT_TRUE(mean.eq(first + 10 + first).all().item<bool>()) << mean;
     EXPECT_EQ(count.item<std::int64_t>(), static_cast<std::int64_t>(first) + 1);
     EXPECT_TRUE(table.eq(first).all().item<bool>()) << "stepped";
-    EXPECT_EQ(dp->replicated_tensors().size(), 3u);
+    EXPECT_EQ(dp->replicated_tensors().size(), 4u);
   }
 }
 

@@ -83,6 +83,16 @@ os._exit(0)' ;;
     sleep 0.2
     say "done $rank"
     ;;
+  tough_daemon) # the same, and ignores SIGTERM
+    trap '' TERM
+    setsid bash -c "exec -a $3 sleep 1000" >/dev/null 2>&1 </dev/null &
+    say "ready $rank"
+    rest
+    ;;
+  polite_chatter)
+    trap 'exit 0' TERM
+    while :; do say "line of $rank"; done
+    ;;
   terminal)
     if [ -t 1 ] && [ "$TERM" != dumb ]; then printf '\033[1mbold\033[0m\r\n'; fi
     say "plain $rank"

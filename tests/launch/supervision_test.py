@@ -61,6 +61,19 @@ class OutputTest(launches.LaunchTest):
         with open(self.path("read"), encoding="utf-8") as file:
             self.assertEqual(file.read().count("0123456789abcde\n"), 504096)
 
+    def test_a_reader_who_stops_does_not_keep_a_job_alive(self):
+        """A pager, or ^S. The ranks' output fills what the connections hold; a signal and a timeout are served all the same."""
+        for how, flags, code in (("signal", [], 143), ("timeout", ["--timeout=4s"], 124)):
+            for bulk in ("chatter", "polite_chatter"):
+                with self.subTest(how=how, bulk=bulk):
+                    process = self.start("--nproc=2", "--grace=2s", *flags, "--", launches.BEHAVE, bulk, "", self.mark)
+                    self.addCleanup(self.close, process)
+                    time.sleep(3)
+                    if how == "signal":
+                        process.send_signal(signal.SIGTERM)
+                    self.assertIn(process.wait(timeout=20), (code, 0) if bulk != "chatter" else (code,))
+                    self.assert_nothing_left()
+
     def test_no_codes_for_terminals_in_files(self):
         run = self.ranks(2, "terminal")
         self.assertEqual(sorted(run.lines), ["plain 0", "plain 1"])
@@ -233,7 +246,7 @@ class SignalTest(launches.LaunchTest):
 
 class SuddenEndTest(launches.LaunchTest):
     def test_launch_is_killed(self):
-        for behaviour in ("plain", "tough"):
+        for behaviour in ("plain", "tough", "tough_daemon"):
             with self.subTest(behaviour=behaviour):
                 process = self.started(2, behaviour)
                 self.assertNotEqual(self.processes(), [])

@@ -211,6 +211,47 @@ TEST(Advice, PassesOverMeshesOfOtherChoices) {
   EXPECT_EQ(best(ClusterOf(1, 1, 0.5 * kStates, kFast), {Fitting({}, kDdp)}), "none");
 }
 
+// Memory is blamed only where meshes of the choice were estimated and need too much.
+TEST(Advice, SaysWhyThereIsNoMesh) {
+  const auto why = [](const Cluster& cluster, const parallel::SearchOptions& options) {
+    const parallel::PlannedModel model = Planned(kLlama, 128, at::kFloat);
+    const auto ranked = Search(model, {}, options, cluster);
+    EXPECT_TRUE(ranked.ok()) << ranked.status();
+    const auto advice = Advise(model, {}, options, cluster, *ranked);
+    EXPECT_TRUE(advice.ok()) << advice.status();
+    EXPECT_EQ(advice->best.has_value(), advice->why_none.empty());
+    return advice->why_none;
+  };
+  EXPECT_EQ(why(ClusterOf(1, 4, 10 * kStates, kFast), {.samples = 64}), "");
+  EXPECT_EQ(why(ClusterOf(1, 4, 10 * kStates, kFast), {.samples = 6}),
+            "No mesh of this choice can split the step: 6 samples; expected a multiple of its 4 data ranks.");
+  EXPECT_EQ(why(ClusterOf(4, 4, 10 * kStates, kSlow),
+                {.samples = 64, .strategies = {parallel::Strategy::kFsdp, parallel::Strategy::kZero2}}),
+            "The search is limited to fsdp or zero2; a mesh of this choice has ddp or zero1.");
+  // One sample has no micro-batches for two stages.
+  EXPECT_EQ(
+      why(ClusterOf(1, 8, 0.9 * kStates, kSlow), {.samples = 1}),
+      "No mesh of this choice can split the step: 1 samples and 24 blocks; expected a multiple of its data "
+      "ranks, with at least as many samples for each of them as stages, and as many blocks.");
+  const std::string too_large = why(ClusterOf(4, 4, 0.01 * kStates, kFast), {.samples = 64});
+  EXPECT_EQ(too_large.substr(0, 41), "No mesh of this choice fits: the smallest") << too_large;
+  // 1 % of 16 bytes for each of 33.6 M parameters.
+  EXPECT_EQ(too_large.substr(too_large.size() - 12), "of 0.005 GB.") << too_large;
+}
+
+// Also where no mesh has them.
+TEST(Advice, ASearchIsLimitedToTheStrategiesThatAreAskedFor) {
+  const parallel::PlannedModel model = Planned(kLlama, 128, at::kFloat);
+  const parallel::SearchOptions options = {.samples = 64, .strategies = {parallel::Strategy::kFsdp}};
+  const auto ranked = Search(model, {}, options, ClusterOf(1, 4, 10 * kStates, kFast));
+  ASSERT_TRUE(ranked.ok());
+  for (const parallel::Estimate& e : *ranked) EXPECT_EQ(e.run.strategy, parallel::Strategy::kFsdp);
+  EXPECT_EQ(
+      Search(model, {}, options, ClusterOf(1, 1, 10 * kStates, kFast)).status().message(),
+      "no mesh of 1 ranks with fsdp can split 64 samples per step and this model; give a number of samples "
+      "that more ranks divide, fewer ranks, or another strategy");
+}
+
 // Never across nodes, whatever the links.
 TEST(Advice, NoMeshHasMoreTensorRanksThanANode) {
   const auto ranked =

@@ -62,6 +62,8 @@ expect "a dry run of images" '^Dry run of a step on 2 ranks' \
   "$plan" vit --preset=cpu --cluster=cluster.txt --mesh=cp=2 --batch-size=4 --dry-run
 expect "a dry run of muon" '^Dry run of a step on 8 ranks' \
   "$plan" llama --cluster=cluster.txt --mesh=dp_shard=8 --strategy=fsdp --batch-size=4 --optimizer=muon --dry-run
+expect "a dry run of sums over a tree" '^Dry run of a step on 2 ranks' \
+  "$plan" gpt --vocab-size=65 --cluster=cluster.txt --mesh=dp_shard=2 --strategy=fsdp --batch-size=8 --reproducible --dry-run
 # 804,096 parameters without experts, and 918,528 for each of the 4 blocks that has them.
 experts=("$plan" gpt --vocab-size=65 --batch-size=8 --cluster=cluster.txt --mesh=dp_shard=8 --strategy=fsdp --moe)
 expect "a dry run of experts" '^Dry run of a step on 8 ranks' "${experts[@]}" --moe-every=2 --dry-run
@@ -78,6 +80,30 @@ done
 sed 's/nodes: 2/nodes: 16/' cluster.txt > large.txt
 expect "a mesh that fills the cluster" '^Dry run of a step on 64 ranks' \
   "$plan" llama --cluster=large.txt --mesh=dp_shard=-1,tp=8 --strategy=fsdp --dry-run
+# A micro-batch of 2 samples on the ranks that have most, for 5, 6 or 8 of all 4: as long a step, with fewer tokens.
+for samples in 5 6 8; do
+  "$plan" llama --cluster=cluster.txt --mesh=dp_shard=4 --strategy=fsdp --global-batch-size=$samples --explain > out.txt
+  awk '$1 == "1" {gsub(",", "", $10); print $9, $10}' out.txt > unequal_$samples.txt
+  flag=--global-batch-size=$samples
+  [[ $samples == 8 ]] && flag=--batch-size=2
+  grep -qE -- "--strategy=fsdp $flag( |$)" out.txt || { fail "no $flag in:"; cat out.txt; }
+done
+cat unequal_*.txt | awk 'NR == 1 {ms = $1; five = $2} $1 != ms {exit 1} NR == 2 {six = $2} NR == 3 {eight = $2}
+  END {exit !(eight > 0 && five / eight > 0.624 && five / eight < 0.626 && six / eight > 0.749 && six / eight < 0.751)}' ||
+  fail "tokens/s of 5, 6 and 8 samples: $(cat unequal_*.txt)"
+# 64 ranks on a node of 4 x 2 GB have 8 GB together: too little for 64 times 33.6 M parameters of 16 bytes.
+sed 's/nodes: 2/nodes: 1/' cluster.txt > node.txt
+expect "memory that ranks share" ' 1 x 64 ranks of 0\.125 GB' \
+  "$plan" llama --cluster=node.txt --mesh=dp_shard=64 --strategy=fsdp --nproc=64
+expect "that it is too little" '^   1  dp_replicate=64 .* [0-9.]+ GB over ' \
+  "$plan" llama --cluster=node.txt --mesh=dp_replicate=64 --strategy=ddp --nproc=64 --batch-size=1
+expect "memory of fewer ranks" ' 1 x 4 ranks of 2 GB' "$plan" llama --cluster=node.txt --nproc=2 --samples-per-step=8
+"$plan" llama --cluster=cluster.txt --samples-per-step=32 --strategy=zero1 --top=1000 > out.txt
+grep -qE '^ *[0-9]+  .* (ddp|zero2|fsdp)[+* ]' out.txt && { fail "--strategy=zero1 is not the only one of:"; cat out.txt; }
+expect "the strategy that is asked for" '^   1  .* fsdp' \
+  "$plan" llama --cluster=cluster.txt --samples-per-step=32 --strategy=fsdp
+expect "why no mesh is advised" '^  No mesh of this choice can split the step: 6 samples; expected a multiple of its 4 ' \
+  "$plan" llama --cluster=node.txt --samples-per-step=6 --vocab-size=64
 expect "help" '--\[no\]explain' "$plan" --help
 expect "help of a model" '--n-kv-heads' "$plan" llama --help
 
@@ -107,6 +133,16 @@ refuse 'plan: --reproducible: not supported by estimates; expected --dry-run, or
   "$plan" llama --cluster=cluster.txt --reproducible
 refuse 'plan: --mesh=lp=2,dp_shard=2: not supported by estimates; expected --dry-run, or a mesh without lp' \
   "$plan" llama --cluster=cluster.txt --mesh=lp=2,dp_shard=2
+refuse 'plan: --mesh=dp_shard=4,ep=2: not supported by estimates; expected --dry-run, or a mesh without ep' \
+  "$plan" gpt --cluster=cluster.txt --mesh=dp_shard=4,ep=2 --strategy=fsdp
+refuse 'plan: --sequence-parallel: without --mesh, .*; expected --mesh=..., or leave it out' \
+  "$plan" llama --cluster=cluster.txt --sequence-parallel
+refuse 'plan: --nosequence-parallel: without --mesh, .*; expected --mesh=..., or leave it out' \
+  "$plan" llama --cluster=cluster.txt --nosequence-parallel
+refuse 'plan: no mesh of 1 ranks with fsdp can split 4 samples .*' \
+  "$plan" llama --cluster=alone.txt --strategy=fsdp --samples-per-step=4
+refuse 'plan: --global-batch-size=3: 4 data-parallel ranks; expected at least one sample for each' \
+  "$plan" llama --cluster=cluster.txt --mesh=dp_shard=4 --strategy=fsdp --global-batch-size=3
 refuse 'plan: --offload=disk: not supported by estimates; expected --dry-run, or none' \
   "$plan" llama --cluster=cluster.txt --offload=disk
 refuse 'plan: --dtype=fp16: expected float32 or float64 or bfloat16' \

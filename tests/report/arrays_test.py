@@ -1,6 +1,7 @@
 """Files of other programs in report: their units, what is NaN, steps with gaps, large and tiny numbers."""
 import itertools
 import os
+import re
 import unittest
 
 import runs
@@ -135,6 +136,53 @@ class TimesTest(runs.ReportTest):
         # Those of a rank are not the same.
         self.write_arrays("run.h5", dt=([0.5, 0.5, 0.5], {"units": "s"}), tokens=[64, 64, 64], tps=[60, 60, 60])
         self.assertEqual(list(self.report_json("run.h5")["runs"][0]["rates"]), ["steps", "tps", "tokens"])
+
+
+class UnitsTest(runs.ReportTest):
+    """Runs whose files use different units; a.h5 takes 1 s, b.h5 2000 ms."""
+
+    def setUp(self):
+        super().setUp()
+        steps = [1 + i / 1000 for i in range(-5, 6)]
+        self.write_arrays("a.h5", dt=(steps, {"units": "s"}), loss=([3.0 - i / 10 for i in range(11)], {"units": "nats"}))
+        self.write_arrays("b.h5", dt=([2000 * dt for dt in steps], {"units": "ms"}),
+                          loss=([5.0 - i / 10 for i in range(11)], {"units": "bits"}))
+        self.steps = steps
+
+    def test_times_are_compared_in_the_same_unit(self):
+        for files, ratio, verdict in ((("a.h5", "b.h5"), 2, "higher"), (("b.h5", "a.h5"), 0.5, "lower")):
+            dt, loss = self.report_json(*files)["comparison"]
+            self.assertAlmostEqual(dt["ratio"], ratio, delta=1e-14)
+            self.assertTrue(0.99 * ratio < dt["low"] <= dt["high"] < 1.01 * ratio, dt)
+            self.assertEqual(dt["difference"], verdict)
+            self.assertEqual([loss[name] for name in ("ratio", "low", "high", "difference")], [None] * 3 + ["other units"])
+
+    def test_tables_say_the_units(self):
+        text = self.report("a.h5", "b.h5", "--plots=none", "--columns=160")
+        self.assertRegex(text, r"dt +b.h5 +1 s +2 s +2 +1.99 .. 2.01 +higher\n")
+        self.assertRegex(text, r"loss +b.h5 +2.5 nats +4.5 bits +- +- +other units\n")
+        self.assertIn('b.h5: other units than in the runs before it: loss ("bits", not "nats"); not compared, and not in '
+                      "the plots of these.\n", text)
+        self.assertNotIn("other units", self.report("b.h5", "b.h5", "--plots=none"))
+
+    def test_plots_have_one_unit(self):
+        dt, loss = (self.report("a.h5", "b.h5", "--plots=" + name).split("\u250c")[1] for name in ("dt", "loss"))
+        # 0.995 to 2.01 s, and 2 to 3 nats.
+        self.assertRegex(dt, r"\n *2.0 s")
+        self.assertRegex(dt, r"\n *1.0 s")
+        self.assertEqual(set(re.findall(r"\n *([0-9])", loss.split("\u2514")[0])), {"2", "3"})
+
+    def test_curves_of_a_chart_have_one_unit(self):
+        for files, units, dts in ((("a.h5", "b.h5"), "s", (1, 2)), (("b.h5", "a.h5"), "ms", (2000, 1000))):
+            self.report(*files, "--plots=none", "--html=page.html")
+            page = self.text("page.html")
+            data, curves = self.curve_data(page)
+            self.assertEqual({m["name"]: m["units"] for m in data["metrics"]}["dt"], units)
+            for run, scale in zip(curves, dts):
+                for value, dt in zip(run["dt"]["y"], self.steps):
+                    self.assertAlmostEqual(value / (scale * dt), 1, delta=1e-14)
+            self.assertIsNone(curves[1]["loss"])
+        self.assertIn("[bits]; without a.h5, in nats", page)
 
 
 class NanTest(runs.ReportTest):

@@ -239,6 +239,8 @@ class TokenFilesTest(runs.TrainTest):
         self.assertRegex(run.err, "val.bin: .* tokens, .*val.idx lists")
         run = self.finish(self.start(PREPARE, ["--data=input.txt"]), 2)
         self.assertEqual(run.err, "prepare_text: expected --data=PATH, --bpe-folder=DIR and --out=DIR\n")
+        self.assertEqual(self.prepare("--data=input.txt", "--out=out", "--threads=-3", code=2).err,
+                         "prepare_text: --threads=-3: expected 0, or a number of threads\n")
         self.assertRegex(self.prepare("--data=nowhere", "--out=out", code=1).err, "^prepare_text: .*nowhere: cannot be read")
 
 

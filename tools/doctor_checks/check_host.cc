@@ -3,6 +3,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/quantity.h"
 #include "tools/doctor_checks/checks.h"
 
@@ -20,6 +21,27 @@ std::string Bytes(double bytes) { return base::FormatQuantity(bytes, "bytes"); }
 
 double PerRank(std::int64_t bytes, const RankFacts& rank) {
   return static_cast<double>(bytes) / std::max(1, rank.local_size);
+}
+
+// Of the outermost parallel regions, the first number of a list such as "2,1" (OpenMP 5.2, 21.1.2); 0: no list of
+// numbers.
+int OuterThreads(const std::string& list) {
+  int first = 0;
+  for (const absl::string_view word : absl::StrSplit(list, ',')) {
+    int threads = 0;
+    if (!absl::SimpleAtoi(word, &threads) || threads < 1) return 0;
+    if (first == 0) first = threads;
+  }
+  return first;
+}
+
+std::string TooManyThreads(const RankFacts& rank, int threads) {
+  const int own = static_cast<int>(rank.cores.size());
+  if (own < rank.host_cores && threads > own) {
+    return absl::StrCat("OMP_NUM_THREADS=", threads, ", but bound to ", own, own == 1 ? " core" : " cores");
+  }
+  return absl::StrCat(rank.local_size, rank.local_size == 1 ? " rank" : " ranks",
+                      " with OMP_NUM_THREADS=", threads, " share ", rank.host_cores, " cores");
 }
 
 template <typename Value>
@@ -77,11 +99,12 @@ Finding CheckSharedMemory(const Ranks& ranks) {
 
 Finding CheckCores(const Ranks& ranks) {
   const std::string fine =
-      absl::StrCat(ranks[0].local_size, ranks[0].local_size == 1 ? " rank on " : " ranks on ", ranks[0].cores,
-                   " cores of ", ranks[0].host);
+      absl::StrCat(ranks[0].local_size, ranks[0].local_size == 1 ? " rank on " : " ranks on ",
+                   ranks[0].host_cores, " cores of ", ranks[0].host);
   return Judge("cores", fine, ranks, [](const RankFacts& rank) -> std::optional<Complaint> {
-    if (rank.local_size <= rank.cores) return std::nullopt;
-    return Complaint{Severity::kWarning, absl::StrCat(rank.local_size, " ranks share ", rank.cores, " cores"),
+    if (rank.local_size <= rank.host_cores) return std::nullopt;
+    return Complaint{Severity::kWarning,
+                     absl::StrCat(rank.local_size, " ranks share ", rank.host_cores, " cores"),
                      "start fewer ranks on a host: those that wait take time from those that compute"};
   });
 }
@@ -90,30 +113,29 @@ Finding CheckThreads(const Ranks& ranks) {
   const bool set = !ranks[0].omp_num_threads.empty();
   const std::string fine =
       set ? absl::StrCat("OMP_NUM_THREADS=", ranks[0].omp_num_threads, ", ", ranks[0].local_size,
-                         ranks[0].local_size == 1 ? " rank" : " ranks", " on a host of ", ranks[0].cores,
+                         ranks[0].local_size == 1 ? " rank" : " ranks", " on a host of ", ranks[0].host_cores,
                          " cores")
-          : absl::StrCat("one rank, ", ranks[0].cores, " cores");
+          : absl::StrCat(ranks[0].local_size == 1 ? "one rank, " : "for each rank ", ranks[0].cores.size(),
+                         " cores");
   return Judge("threads", fine, ranks, [](const RankFacts& rank) -> std::optional<Complaint> {
-    const std::string remedy =
-        absl::StrCat("set OMP_NUM_THREADS=", std::max(1, rank.cores / std::max(1, rank.local_size)));
+    const int own = static_cast<int>(rank.cores.size());
+    // At least one: with less a rank cannot do, the check of cores speaks of that.
+    const int share = std::max(1, std::min(own, rank.host_cores / std::max(1, rank.local_size)));
+    const std::string remedy = absl::StrCat("set OMP_NUM_THREADS=", share);
     if (rank.omp_num_threads.empty()) {
-      if (rank.local_size == 1) return std::nullopt;
+      if (own <= share) return std::nullopt;
       return Complaint{Severity::kWarning,
                        absl::StrCat("OMP_NUM_THREADS is not set: each of ", rank.local_size, " ranks starts ",
-                                    rank.cores, " threads"),
+                                    own, " threads"),
                        remedy};
     }
-    int threads = 0;
-    if (!absl::SimpleAtoi(rank.omp_num_threads, &threads) || threads < 1) {
+    const int threads = OuterThreads(rank.omp_num_threads);
+    if (threads < 1) {
       return Complaint{Severity::kWarning,
                        absl::StrCat("OMP_NUM_THREADS=", rank.omp_num_threads, " is no number"), remedy};
     }
-    // With one thread a rank cannot do with less: the check of cores speaks of that.
-    if (threads == 1 || threads * rank.local_size <= rank.cores) return std::nullopt;
-    return Complaint{Severity::kWarning,
-                     absl::StrCat(rank.local_size, " ranks with OMP_NUM_THREADS=", threads, " share ",
-                                  rank.cores, " cores"),
-                     remedy};
+    if (threads <= share) return std::nullopt;
+    return Complaint{Severity::kWarning, TooManyThreads(rank, threads), remedy};
   });
 }
 

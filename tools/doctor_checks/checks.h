@@ -34,10 +34,10 @@ Finding CheckMemory(const Ranks& ranks);
 Finding CheckOpenFiles(const Ranks& ranks);
 // /dev/shm, for messages within a host. WARNING: absent, or less than 8 MiB free for each rank of the host.
 Finding CheckSharedMemory(const Ranks& ranks);
-// WARNING: more ranks on a host than cores.
+// WARNING: more ranks on a host than cores that they may use together.
 Finding CheckCores(const Ranks& ranks);
-// WARNING: OMP_NUM_THREADS is not set where ranks share a host, is no number, or asks for more threads than
-// there are cores.
+// WARNING: OMP_NUM_THREADS is not set where ranks share cores, is no number (nor a list of them, whose first counts),
+// or asks for more threads than a rank, or the ranks of a host together, have cores.
 Finding CheckThreads(const Ranks& ranks);
 // WARNING below 1 GiB, ERROR below 64 MiB or if statvfs fails on `folder`.
 Finding CheckFreeSpace(const Ranks& ranks, const std::string& folder);

@@ -27,7 +27,8 @@ Ranks Healthy() {
     facts.memory_available_bytes = 16 * kGiB;
     facts.open_files_limit = 4096;
     facts.shared_memory_bytes = kGiB;
-    facts.cores = 8;
+    facts.cores = {0, 1, 2, 3, 4, 5, 6, 7};
+    facts.host_cores = 8;
     facts.omp_num_threads = "4";
     facts.folder_free_bytes = 100 * kGiB;
     facts.has_gnuplot = facts.utf8 = true;
@@ -126,7 +127,8 @@ const Case kCases[] = {
      "ntpd); traces correct for it, times of files do not"},
     {"MoreRanksThanCores",
      [](Ranks& ranks) {
-       ranks[2].cores = ranks[3].cores = 1;
+       ranks[2].cores = ranks[3].cores = {0};
+       ranks[2].host_cores = ranks[3].host_cores = 1;
        ranks[2].omp_num_threads = ranks[3].omp_num_threads = "1";
      },
      "WARNING  cores: ranks 2-3 (node2): 2 ranks share 1 cores; start fewer ranks on a host: those that wait "
@@ -139,6 +141,12 @@ const Case kCases[] = {
      "WARNING  threads: rank 3 (node2): OMP_NUM_THREADS=many is no number; set OMP_NUM_THREADS=4"},
     {"TooManyThreads", [](Ranks& ranks) { ranks[3].omp_num_threads = "8"; },
      "WARNING  threads: rank 3 (node2): 2 ranks with OMP_NUM_THREADS=8 share 8 cores; set OMP_NUM_THREADS=4"},
+    {"TooManyThreadsOfAList", [](Ranks& ranks) { ranks[3].omp_num_threads = "8,1"; },
+     "WARNING  threads: rank 3 (node2): 2 ranks with OMP_NUM_THREADS=8 share 8 cores; set OMP_NUM_THREADS=4"},
+    {"ThreadsNoList", [](Ranks& ranks) { ranks[3].omp_num_threads = "2,many"; },
+     "WARNING  threads: rank 3 (node2): OMP_NUM_THREADS=2,many is no number; set OMP_NUM_THREADS=4"},
+    {"MoreThreadsThanBoundCores", [](Ranks& ranks) { ranks[3].cores = {5}; },
+     "WARNING  threads: rank 3 (node2): OMP_NUM_THREADS=4, but bound to 1 core; set OMP_NUM_THREADS=1"},
     {"LittleMemory", [](Ranks& ranks) { ranks[3].memory_available_bytes = kGiB; },
      "WARNING  memory: rank 3 (node2): 512 MiB available for each; start fewer ranks on a host or ask the "
      "scheduler "
@@ -202,6 +210,38 @@ const Case kCases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Doctor, Wrong, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// As "mpirun -n 2" on a host of two cores binds them.
+TEST(CheckCores, RanksThatAreBoundToCoresOfTheirOwnShareNone) {
+  Ranks ranks = Healthy();
+  for (RankFacts& rank : ranks) {
+    rank.cores = {rank.rank % 2};
+    rank.omp_num_threads = "";
+  }
+  CountHostCores(ranks);
+  EXPECT_EQ(Line(CheckCores(ranks)), "OK       cores: 2 ranks on 2 cores of node1");
+  EXPECT_EQ(Line(CheckThreads(ranks)), "OK       threads: for each rank 1 cores");
+  for (RankFacts& rank : ranks) rank.omp_num_threads = "1";
+  EXPECT_EQ(CheckThreads(ranks).severity, Severity::kOk);
+}
+
+TEST(CheckThreads, TheFirstNumberOfAListCounts) {
+  Ranks ranks = Healthy();
+  ranks[3].omp_num_threads = "4,2";
+  EXPECT_EQ(CheckThreads(ranks).severity, Severity::kOk) << Line(CheckThreads(ranks));
+}
+
+TEST(CountHostCores, IsTheUnionOfAHostAndOfNoOther) {
+  Ranks ranks = Healthy();
+  ranks[0].cores = {0, 1, 2};
+  ranks[1].cores = {2, 3};
+  ranks[2].cores = ranks[3].cores = {7};
+  for (RankFacts& rank : ranks) rank.host = "localhost";  // two hosts of one name
+  CountHostCores(ranks);
+  EXPECT_EQ(ranks[0].host_cores, 4);
+  EXPECT_EQ(ranks[1].host_cores, 4);
+  EXPECT_EQ(ranks[3].host_cores, 1);
+}
 
 TEST(CheckContradictions, EachIsAnErrorWithItsRemedy) {
   const std::vector<Finding> findings = CheckContradictions(

@@ -7,30 +7,17 @@
 #include <sys/socket.h>
 #include <sys/statvfs.h>
 
-#include <algorithm>
-#include <fstream>
-#include <optional>
 #include <regex>
-#include <sstream>
+#include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "comm/gathered_text.h"
 #include "comm/launch/clock_offset.h"
 #include "comm/launch/dist_info.h"
+#include "parallel/plan/available_memory.h"
 
 namespace plait::doctor {
 namespace {
-
-std::optional<std::int64_t> NumberIn(const std::string& path) {
-  std::ifstream file(path);
-  std::string word;
-  std::int64_t number = 0;
-  if (!(file >> word) || !absl::SimpleAtoi(word, &number)) return std::nullopt;
-  return number;
-}
 
 std::int64_t FreeBytes(const std::string& folder) {
   struct statvfs status {};
@@ -44,10 +31,15 @@ std::int64_t OpenFilesLimit() {
   return limit.rlim_cur == RLIM_INFINITY ? std::int64_t{1} << 40 : static_cast<std::int64_t>(limit.rlim_cur);
 }
 
-int Cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+std::vector<int> Cores() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return {0};
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &mask)) cores.push_back(core);
+  }
+  return cores;
 }
 
 std::string Resolve(const std::string& host) {
@@ -90,25 +82,6 @@ ProbeSources ProcessProbeSources(const std::string& folder) {
   return sources;
 }
 
-std::int64_t MemoryAvailable(const std::string& proc, const std::string& cgroup) {
-  std::ifstream file(proc + "/meminfo");
-  std::int64_t available = kUnknown;
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string key;
-    std::int64_t kilobytes = 0;
-    if (words >> key >> kilobytes && key == "MemAvailable:") available = kilobytes * 1024;
-  }
-  const std::pair<const char*, const char*> kFiles[] = {
-      {"/memory.max", "/memory.current"}, {"/memory/memory.limit_in_bytes", "/memory/memory.usage_in_bytes"}};
-  for (const auto& [limit_file, used_file] : kFiles) {
-    const auto limit = NumberIn(cgroup + limit_file), used = NumberIn(cgroup + used_file);
-    if (available != kUnknown && limit && used)
-      available = std::min(available, std::max<std::int64_t>(0, *limit - *used));
-  }
-  return available;
-}
-
 std::string MpiVersion(const std::string& text) {
   static const std::pair<const char*, std::regex> kForms[] = {
       {"Open MPI", std::regex(R"(Open MPI\)? v?([0-9][0-9.a-z]*))")},
@@ -133,7 +106,7 @@ RankFacts Probe(const ProbeSources& sources, const comm::Job& job) {
   facts.mpi_launcher = MpiOnPath(sources.commands);
   facts.launcher_kind = comm::NameOf(job.launcher);
   facts.resolved_address = Resolve(job.host);
-  facts.memory_available_bytes = MemoryAvailable(sources.proc, sources.cgroup);
+  facts.memory_available_bytes = parallel::AvailableMemory(sources.proc, sources.cgroup).bytes;
   facts.open_files_limit = OpenFilesLimit();
   facts.shared_memory_bytes = FreeBytes(sources.shared_memory);
   facts.cores = Cores();
@@ -155,6 +128,7 @@ std::vector<RankFacts> ProbeRanks(const ProbeSources& sources, const comm::Job& 
   mine.clock_uncertainty_seconds = offset.uncertainty_seconds;
   std::vector<RankFacts> ranks;
   for (const std::string& text : comm::GatherText(world, ToText(mine))) ranks.push_back(FromText(text));
+  CountHostCores(ranks);
   return ranks;
 }
 

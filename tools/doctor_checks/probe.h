@@ -2,7 +2,6 @@
 #ifndef PLAIT_TOOLS_DOCTOR_CHECKS_PROBE_H_
 #define PLAIT_TOOLS_DOCTOR_CHECKS_PROBE_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,16 +22,13 @@ struct ProbeSources {
 };
 ProbeSources ProcessProbeSources(const std::string& folder);
 
-// All facts but the clock's.
+// All facts but the clock's and host_cores.
 RankFacts Probe(const ProbeSources& sources, const comm::Job& job);
 
 // Collective over `world`: probes every rank and measures clock offsets. Returns the facts of all ranks, by rank.
 std::vector<RankFacts> ProbeRanks(const ProbeSources& sources, const comm::Job& job,
                                   const comm::Communicator& world);
 
-// Bytes: the smaller of MemAvailable in `proc`/meminfo and what the control group's limit (v2, v1) leaves. kUnknown if
-// meminfo cannot be read.
-std::int64_t MemoryAvailable(const std::string& proc, const std::string& cgroup);
 // "Open MPI 4.1.4" from the first line of "Open MPI v4.1.4, package: ...", "mpirun (Open MPI) 4.1.4",
 // "MPICH Version: 4.0.2" or "HYDRA build details: Version: 4.0.2"; the text's first line where it is none of
 // them.

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -48,18 +51,18 @@ TEST(MpiVersion, ReadsWhatLibrariesAndLaunchersSay) {
   EXPECT_EQ(MpiVersion("something else\nmore"), "something else");
 }
 
-TEST(MemoryAvailable, TakesTheSmallerOfHostAndContainer) {
-  const std::string proc =
-      FolderWith("meminfo", "MemTotal: 8000 kB\nMemFree: 10 kB\nMemAvailable:    4000 kB\n");
-  EXPECT_EQ(MemoryAvailable(proc, "/nowhere"), 4000 * 1024);
-  const std::string group = FolderWith("cgroup/memory.max", "3000000\n");
-  FolderWith("cgroup/memory.current", "1000000\n");
-  EXPECT_EQ(MemoryAvailable(proc, group), 2000000);
-  FolderWith("cgroup/memory.current", "5000000\n");
-  EXPECT_EQ(MemoryAvailable(proc, group), 0);
-  FolderWith("cgroup/memory.max", "max\n");
-  EXPECT_EQ(MemoryAvailable(proc, group), 4000 * 1024);
-  EXPECT_EQ(MemoryAvailable("/nowhere", group), kUnknown);
+// A job's control group below the root, whose page cache the kernel gives back.
+TEST(Probe, MemoryIsWhatTheControlGroupLeaves) {
+  ProbeSources sources = NothingInstalled();
+  sources.proc = FolderWith("meminfo", "MemTotal: 8000 kB\nMemFree: 10 kB\nMemAvailable:    4000 kB\n");
+  FolderWith("self/cgroup", "0::/job\n");
+  FolderWith("cgroup/job/memory.max", "3000000\n");
+  FolderWith("cgroup/job/memory.current", "2900000\n");
+  FolderWith("cgroup/job/memory.stat", "anon 100000\ninactive_file 2500000\n");
+  sources.cgroup = sources.proc + "/cgroup";
+  EXPECT_EQ(Probe(sources, {}).memory_available_bytes, 3000000 - (2900000 - 2500000));
+  FolderWith("cgroup/job/memory.max", "max\n");
+  EXPECT_EQ(Probe(sources, {}).memory_available_bytes, 4000 * 1024);
 }
 
 TEST(Probe, OfThisMachine) {
@@ -70,7 +73,7 @@ TEST(Probe, OfThisMachine) {
   EXPECT_EQ(facts.mpi_launcher, facts.mpi_library);
   EXPECT_GT(facts.memory_available_bytes, 1 << 20);
   EXPECT_GT(facts.open_files_limit, 10);
-  EXPECT_GT(facts.cores, 0);
+  EXPECT_FALSE(facts.cores.empty());
   EXPECT_GT(facts.folder_free_bytes, 0);
   EXPECT_EQ(facts.omp_num_threads, "1");
 }
@@ -96,6 +99,25 @@ TEST(ProbeRanks, GathersAllOfThem) {
     EXPECT_EQ(ranks[rank].rank, rank);
     EXPECT_EQ(ranks[rank].local_size, World().size());
   }
+}
+
+// Each rank on a core of its own, as far as there are any.
+TEST(ProbeRanks, CountsTheCoresOfAHost) {
+  cpu_set_t before, all, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  std::memset(&all, 0xff, sizeof all);
+  ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);  // the kernel takes those that there are
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  const int host_cores = CPU_COUNT(&all);
+  int own = World().rank() % host_cores, core = 0;
+  while (!CPU_ISSET(core, &all) || own-- > 0) ++core;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  const std::vector<RankFacts> ranks = ProbeRanks(ProcessProbeSources("/tmp"), comm::DetectJob(), World());
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+  EXPECT_EQ(ranks[World().rank()].cores, std::vector<int>{core});
+  for (const RankFacts& rank : ranks) EXPECT_EQ(rank.host_cores, std::min(World().size(), host_cores));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -29,7 +30,8 @@ struct RankFacts {
   std::int64_t memory_available_bytes = kUnknown;  // of the host, or of the container's limit
   std::int64_t open_files_limit = kUnknown;        // soft
   std::int64_t shared_memory_bytes = kUnknown;     // free in /dev/shm; unknown: there is none
-  int cores = 1;                                   // that this rank may use
+  std::vector<int> cores;                          // numbers of those that this rank may use
+  int host_cores = 1;                              // see CountHostCores
   std::string omp_num_threads;                     // empty: not set
 
   std::int64_t folder_free_bytes = kUnknown;
@@ -42,6 +44,10 @@ struct RankFacts {
   bool has_gnuplot = false;
   bool utf8 = false;
 };
+
+// Sets host_cores of each of all ranks: the cores that the ranks of its host may use together. A launcher may bind each
+// rank to cores of its own.
+void CountHostCores(std::vector<RankFacts>& ranks);
 
 // Serialization between ranks, as JSON. FromText aborts if `text` is not a JSON object.
 std::string ToText(const RankFacts& facts);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <numeric>
 #include <sstream>
 
@@ -136,6 +137,12 @@ absl::Status CheckCounts(const Settings& wanted, std::size_t there) {
   return absl::OkStatus();
 }
 
+// Of all hosts together.
+std::int64_t Slots(const std::vector<HostSlots>& hosts) {
+  return std::accumulate(hosts.begin(), hosts.end(), std::int64_t{0},
+                         [](std::int64_t sum, const HostSlots& host) { return sum + host.slots; });
+}
+
 absl::StatusOr<Layout> LayOut(const Settings& wanted, std::vector<HostSlots> hosts) {
   PLAIT_RETURN_IF_ERROR(CheckCounts(wanted, hosts.size()));
   if (wanted.nhosts > 0) hosts.resize(static_cast<std::size_t>(wanted.nhosts));
@@ -144,9 +151,11 @@ absl::StatusOr<Layout> LayOut(const Settings& wanted, std::vector<HostSlots> hos
     const int each = wanted.ppn > 0 ? wanted.ppn : (wanted.nproc + nodes - 1) / nodes;
     for (HostSlots& host : hosts) host.slots = each;
   }
-  const int room = std::accumulate(hosts.begin(), hosts.end(), 0,
-                                   [](int sum, const HostSlots& host) { return sum + host.slots; });
-  Layout layout{.hosts = {}, .ranks = wanted.nproc > 0 ? wanted.nproc : room};
+  const std::int64_t room = Slots(hosts);
+  if (wanted.nproc == 0 && room > std::numeric_limits<int>::max()) {
+    return Wrong(absl::StrCat("the hosts have ", room, " slots together, more ranks than can be counted"));
+  }
+  Layout layout{.hosts = {}, .ranks = wanted.nproc > 0 ? wanted.nproc : static_cast<int>(room)};
   if (layout.ranks > room) {  // more ranks than slots: distributed evenly
     for (HostSlots& host : hosts) host.slots = (layout.ranks + nodes - 1) / nodes;
   }
@@ -163,6 +172,32 @@ int MostOnAHost(const std::vector<HostSlots>& hosts) {
   return std::max_element(hosts.begin(), hosts.end(),
                           [](const HostSlots& a, const HostSlots& b) { return a.slots < b.slots; })
       ->slots;
+}
+
+// Only the last host may have fewer ranks than the others where a number per host says how many each has.
+bool AreEqual(const std::vector<HostSlots>& hosts) {
+  return std::all_of(hosts.begin(), hosts.end() - 1,
+                     [&](const HostSlots& host) { return host.slots == hosts[0].slots; }) &&
+         hosts.back().slots <= hosts[0].slots;
+}
+
+// How mpirun and Hydra are told how many ranks a host has. Slurm and PALS have no other way than a number per host.
+void ChooseMapping(const Layout& layout, comm::LaunchPlan* plan) {
+  const bool takes_slots = plan->starter == Starter::kOpenMpi || plan->starter == Starter::kHydra;
+  if (takes_slots && !AreEqual(layout.hosts)) {
+    plan->by_slots = true;
+  } else if (layout.hosts.size() > 1 || plan->starter == Starter::kPals) {
+    plan->ranks_per_node = MostOnAHost(layout.hosts);
+  }
+}
+
+// Whether a host has more ranks than mpirun gives it slots, which are the job's.
+bool ExceedsSlots(const Layout& layout, const comm::Job& job) {
+  if (job.scheduler != comm::Scheduler::kSlurm) return false;
+  return std::any_of(layout.hosts.begin(), layout.hosts.end(), [&](const HostSlots& host) {
+    const int found = comm::IndexOfHost(job.hosts, host.host);
+    return found >= 0 && host.slots > job.hosts[static_cast<std::size_t>(found)].slots;
+  });
 }
 
 absl::Status ChooseBinding(const Settings& settings, int cores, int on_a_host, comm::LaunchPlan* plan) {
@@ -182,28 +217,59 @@ absl::Status ChooseBinding(const Settings& settings, int cores, int on_a_host, c
 }
 
 // Whether the host file can be passed on as it is: it is in the starter's format and has exactly the hosts that run
-// ranks.
-bool FileSuits(const std::string& path, Starter starter, const Layout& layout, std::size_t in_file) {
-  if (starter == Starter::kSrun || layout.hosts.size() != in_file) return false;
+// ranks; for mpirun, which takes no more ranks than slots, as many slots as ranks.
+bool FileSuits(const std::string& path, Starter starter, const Layout& layout,
+               const std::vector<HostSlots>& in_file) {
+  if (starter == Starter::kSrun || layout.hosts.size() != in_file.size()) return false;
   std::ifstream file(path);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   const bool slots = absl::StrContains(text, "slots"), colon = absl::StrContains(text, ':');
-  if (starter == Starter::kOpenMpi) return !colon;
+  if (starter == Starter::kOpenMpi) {
+    return slots && !colon &&
+           std::equal(layout.hosts.begin(), layout.hosts.end(), in_file.begin(),
+                      [](const HostSlots& a, const HostSlots& b) { return a.slots == b.slots; });
+  }
   return !slots && (starter == Starter::kHydra || !colon);
 }
 
 // Names the hosts in the command unless the starter would choose the same ones by itself.
-void NameHosts(const Settings& settings, std::size_t there, const Layout& layout, const comm::Job& found,
-               PlannedJob* job) {
+void NameHosts(const Settings& settings, const std::vector<HostSlots>& there, const Layout& layout,
+               const comm::Job& found, PlannedJob* job) {
   const std::string& file = settings.host_file.empty() ? found.host_file : settings.host_file;
   if (!file.empty() && FileSuits(file, job->plan.starter, layout, there)) {
     job->plan.host_file = job->host_file = file;
     return;
   }
-  const bool whole_job = settings.host_file.empty() && layout.hosts.size() == there &&
+  const bool whole_job = settings.host_file.empty() && layout.hosts.size() == there.size() &&
                          found.scheduler == comm::Scheduler::kSlurm;
   const bool no_choice = settings.host_file.empty() && found.scheduler == comm::Scheduler::kLocal;
   if (!whole_job && !(job->this_host_only && no_choice)) job->plan.hosts = layout.hosts;
+}
+
+// Physical cores that have these hardware threads.
+int CoresOf(const cpu_set_t& threads) {
+  std::vector<std::string> cores;  // each as the list of its hardware threads
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &threads)) continue;
+    std::ifstream file(absl::StrCat("/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list"));
+    std::string siblings = absl::StrCat(cpu);
+    file >> siblings;
+    cores.push_back(siblings);
+  }
+  std::sort(cores.begin(), cores.end());
+  cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
+  return std::max(1, static_cast<int>(cores.size()));
+}
+
+// Slurm may count hardware threads: those that this process may use, or all of the machine, say how many cores they are.
+int CoresOfSlurm(int cpus) {
+  cpu_set_t usable, all;
+  CPU_ZERO(&usable);
+  CPU_ZERO(&all);
+  for (long cpu = 0; cpu < std::min<long>(sysconf(_SC_NPROCESSORS_CONF), CPU_SETSIZE); ++cpu) CPU_SET(cpu, &all);
+  const bool are_ours =
+      sched_getaffinity(0, sizeof usable, &usable) == 0 && CPU_COUNT(&usable) == cpus;
+  return std::min(cpus, CoresOf(are_ours ? usable : all));
 }
 
 }  // namespace
@@ -212,17 +278,7 @@ int UsableCores() {
   cpu_set_t usable;
   CPU_ZERO(&usable);
   if (sched_getaffinity(0, sizeof usable, &usable) != 0) return 1;
-  std::vector<std::string> cores;  // each as the list of its hardware threads
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &usable)) continue;
-    std::ifstream file(absl::StrCat("/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list"));
-    std::string threads = absl::StrCat(cpu);
-    file >> threads;
-    cores.push_back(threads);
-  }
-  std::sort(cores.begin(), cores.end());
-  cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
-  return std::max(1, static_cast<int>(cores.size()));
+  return CoresOf(usable);
 }
 
 int AllocatedCores(const char* per_node, int otherwise) {
@@ -245,6 +301,7 @@ absl::StatusOr<Surroundings> ReadSurroundings(const Settings& settings) {
                               : in_pbs ? std::getenv("NCPUS")
                                        : nullptr,
                               UsableCores());
+  if (in_slurm && comm::IndexOfHost(here.job.hosts, here.job.host) >= 0) here.cores = CoresOfSlurm(here.cores);
   here.as_root = geteuid() == 0;
   here.threads_set = std::getenv("OMP_NUM_THREADS") != nullptr;
   here.resolves = [](const std::string& host) {
@@ -275,9 +332,10 @@ absl::StatusOr<PlannedJob> PlanJob(const Settings& settings, const Surroundings&
           .mpi_plugin = here.starter.mpi_plugin,
           .program = needs_program ? settings.program : std::vector<std::string>{"PROGRAM"}};
   const int on_a_host = MostOnAHost(layout.hosts);
-  if (layout.hosts.size() > 1 || plan.starter == Starter::kPals) plan.ranks_per_node = on_a_host;
+  ChooseMapping(layout, &plan);
   PLAIT_RETURN_IF_ERROR(ChooseBinding(settings, here.cores, on_a_host, &plan));
-  NameHosts(settings, hosts.size(), layout, here.job, &job);
+  if (plan.starter == Starter::kOpenMpi && ExceedsSlots(layout, here.job)) plan.oversubscribe = true;
+  NameHosts(settings, hosts, layout, here.job, &job);
   // A bound rank's cores say how many threads are right.
   if (plan.binding == Binding::kNone && !here.threads_set) {
     plan.environment = {{"OMP_NUM_THREADS", absl::StrCat(plan.cores_per_rank)}};

@@ -108,6 +108,35 @@ TEST(PlanJob, InASlurmJob) {
             "mpirun --map-by slot:PE=2 --bind-to core -n 3 --host n1:3 /bin/true");
 }
 
+// A number per host would give the first host the most.
+TEST(PlanJob, UnequalHosts) {
+  const std::string small_first = File("small_first", "desk slots=1\ndesk2 slots=3\n");
+  EXPECT_EQ(Plan({.host_file = small_first}, Workstation(4)),
+            "mpirun --map-by slot --bind-to core -n 4 --hostfile " + small_first + " /bin/true");
+  EXPECT_EQ(Plan({.host_file = small_first}, Workstation(6)),
+            "mpirun --map-by slot:PE=2 --bind-to core -n 4 --hostfile " + small_first + " /bin/true");
+  Surroundings slurm = SlurmJob(Starter::kOpenMpi);
+  slurm.job.hosts[1].slots = 1;
+  EXPECT_EQ(Plan({}, slurm), "mpirun --map-by slot:PE=2 --bind-to core -n 7 /bin/true");
+  const std::string two_last = File("two_last", "desk slots=3\ndesk2 slots=1\n");
+  EXPECT_EQ(Plan({.host_file = two_last}, Workstation(3)),
+            "mpirun --map-by ppr:3:node --bind-to core -n 4 --hostfile " + two_last + " /bin/true");
+}
+
+// mpirun takes no more ranks than a file or Slurm gives it slots.
+TEST(PlanJob, MoreRanksThanSlots) {
+  const std::string one_each = File("one_each", "desk slots=1\ndesk2 slots=1\n");
+  EXPECT_EQ(Plan({.ppn = 2, .host_file = one_each}, Workstation(2)),
+            "mpirun --map-by ppr:2:node --bind-to core -n 4 --host desk:2,desk2:2 /bin/true");
+  Surroundings slurm = SlurmJob(Starter::kOpenMpi);
+  for (comm::HostSlots& host : slurm.job.hosts) host.slots = 1;
+  EXPECT_EQ(Plan({.ppn = 2}, slurm),
+            "mpirun --oversubscribe --map-by ppr:2:node:PE=4 --bind-to core -n 6 /bin/true");
+  const std::string vast = File("vast", "desk slots=2000000000\ndesk2 slots=2000000000\n");
+  EXPECT_EQ(Plan({.host_file = vast}, Workstation(2)),
+            "the hosts have 4000000000 slots together, more ranks than can be counted");
+}
+
 TEST(PlanJob, HostFiles) {
   const std::string own = File("own", "desk slots=2\ndesk2 slots=2\n");
   EXPECT_EQ(Plan({.host_file = own}, Workstation(2)),

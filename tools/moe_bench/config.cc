@@ -74,7 +74,7 @@ void Bind(Config& c, Texts& texts, SettingsTable& table) {
   table.Add("exact", &c.exact,
             "first compare all placements with one process, bit for bit, on integers whose sums are exact");
   table.Add("placement_table", &c.placement_table,
-            "only print a comparison of placements on Zipf loads on --world ranks (default: 4), from the "
+            "only print a comparison of placements on Zipf loads on --world ranks (4 without it), from the "
             "planners alone");
   table.Group("Ranks");
   table.Add("nproc", &c.nproc, "ranks to start if no launcher did; 0: one per core, at most 8");

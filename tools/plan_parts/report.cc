@@ -45,6 +45,15 @@ std::string FitText(const Estimate& estimate, const parallel::Cluster& cluster) 
   return absl::StrFormat("%.3g GB over", over / kGiga);
 }
 
+// Unequal parts come from a batch of all ranks.
+std::string BatchText(const parallel::PlannedRun& run) {
+  const std::int64_t equal = run.micro_batches * run.micro_batch * run.mesh.data_ranks();
+  if (run.step_samples == 0 || run.step_samples == equal) {
+    return absl::StrCat(" --batch-size=", run.micro_batch);
+  }
+  return absl::StrCat(" --global-batch-size=", run.step_samples / run.micro_batches);
+}
+
 std::string StrategyText(const parallel::PlannedRun& run) {
   return absl::StrCat(Name(run.strategy), run.sequence_parallel ? "+sp" : "",
                       run.reduce_each_micro_batch ? "*" : "");
@@ -105,7 +114,7 @@ std::string AdviceText(const parallel::Advice& advice) {
   for (const std::string& reason : advice.reasons) absl::StrAppend(&text, "  - ", reason, "\n");
   if (advice.decision == parallel::Decision::kOffload || advice.decision == parallel::Decision::kTiling)
     return text;
-  if (!advice.best.has_value()) return absl::StrCat(text, "  No mesh of this choice fits.\n");
+  if (!advice.best.has_value()) return absl::StrCat(text, "  ", advice.why_none, "\n");
   const Estimate& best = *advice.best;
   absl::StrAppendFormat(&text, "  Its quickest mesh that fits, %.4g ms a step:\n    %s\n",
                         1e3 * best.time.total(), FlagsText(best.run));
@@ -116,7 +125,7 @@ std::string FlagsText(const parallel::PlannedRun& run) {
   std::string text = absl::StrCat("--nproc=", run.mesh.ranks());
   if (run.mesh.ranks() > 1) absl::StrAppend(&text, " --mesh=", ToText(run.mesh));
   absl::StrAppend(&text, " --strategy=", Name(run.strategy),
-                  run.sequence_parallel ? " --sequence-parallel" : "", " --batch-size=", run.micro_batch);
+                  run.sequence_parallel ? " --sequence-parallel" : "", BatchText(run));
   if (run.micro_batches > 1) absl::StrAppend(&text, " --gradient-accumulation-steps=", run.micro_batches);
   if (run.reduce_each_micro_batch) absl::StrAppend(&text, " --reduce-each-micro-batch");
   if (!run.reshard_after_forward) absl::StrAppend(&text, " --no-reshard-after-forward");

@@ -42,7 +42,10 @@ std::shared_ptr<training::Settings> TrainerOf(const std::string& model) {
 
 void Bind(PlanSettings& settings, training::SettingsTable& table) {
   table.Group("Plan");
-  table.Add("cluster", &settings.cluster, "text file that describes the cluster (parallel/plan/cluster.h)");
+  table.Add(
+      "cluster", &settings.cluster,
+      "text file that describes the cluster (parallel/plan/cluster.h); if --nproc exceeds the ranks of its "
+      "only node, they share its processors and memory");
   table.Add(
       "samples_per_step", &settings.samples_per_step,
       "sequences or images of a step, over all ranks and micro-batches; 0: --gradient-accumulation-steps "
@@ -110,7 +113,8 @@ absl::Status CheckEstimated(const PlanSettings& s) {
                {gpt != nullptr && gpt->moe.used, "moe", "a model without experts"},
                {trainer.reproducible, "reproducible", "ordinary sums"},
                {trainer.lp.force, "force-lp", "one rank without a solver"},
-               {has_lp, "mesh=" + trainer.mesh, "a mesh without lp"}};
+               {has_lp, "mesh=" + trainer.mesh, "a mesh without lp"},
+               {gpt != nullptr && trainer.expert_ranks() > 1, "mesh=" + trainer.mesh, "a mesh without ep"}};
   for (const auto& [given, flag, expected] : flags) {
     if (!given) continue;
     return absl::InvalidArgumentError(
@@ -131,6 +135,17 @@ absl::Status CheckPlan(const PlanSettings& s) {
     return absl::InvalidArgumentError("expected --cluster=FILE, or --calibrate=FILE to write one");
   }
   return trainer.dry_run ? absl::OkStatus() : CheckEstimated(s);
+}
+
+// A search has its own rule for sequence parallelism (SearchOptions).
+absl::Status CheckSearched(const PlanSettings& settings, const training::SettingsTable& table) {
+  const training::Settings& trainer = *settings.trainer;
+  const bool searches = settings.calibrate.empty() && trainer.mesh.empty() && !trainer.dry_run;
+  if (!searches || !table.Given("sequence_parallel")) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", trainer.sequence_parallel ? "" : "no",
+                   "sequence-parallel: without --mesh, every mesh of tp whose sequences divide uses it; "
+                   "expected --mesh=..., or leave it out"));
 }
 
 // What a trainer would refuse on any mesh.
@@ -164,6 +179,8 @@ PlanSettings ParseOrExit(int argc, char** argv, int rank) {
   absl::Status status = CheckPlan(settings);
   if (status.ok()) status = settings.trainer->ChooseDefaults(table);
   if (status.ok()) status = CheckChoices(*settings.trainer);
+  if (status.ok()) status = CheckSearched(settings, table);
+  settings.strategy_given = table.Given("strategy");
   if (!status.ok()) std::exit(FailUsage(rank, std::string(status.message())));
   return settings;
 }
@@ -223,6 +240,9 @@ absl::StatusOr<parallel::Cluster> ClusterOf(const PlanSettings& settings) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--nproc=", ranks, ": the cluster's file has no within_node { ... }, a link between them"));
   }
+  const double share = static_cast<double>(cluster.ranks_per_node) / ranks;
+  cluster.memory_bytes *= share;
+  cluster.offload_bytes *= share;
   cluster.ranks_per_node = ranks;
   return cluster;
 }
@@ -268,10 +288,17 @@ absl::StatusOr<parallel::PlannedRun> RunOf(const PlanSettings& settings, const p
         absl::StrCat("--mesh=", trainer.mesh, ": ", ranks, " ranks, but the cluster has ", cluster.ranks(),
                      "; give --nproc=", ranks, " where they share the processors of one node"));
   }
+  const int data_ranks = run.mesh.data_ranks();
   run.micro_batches = trainer.gradient_accumulation_steps;
-  run.micro_batch = trainer.SamplesPerRank(run.mesh.data_ranks());
+  run.micro_batch = trainer.SamplesPerRank(data_ranks);
+  run.step_samples = SamplesOf(settings, data_ranks);
+  if (run.step_samples < std::int64_t{run.micro_batches} * data_ranks && settings.samples_per_step == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--global-batch-size=", trainer.global_batch_size, ": ", data_ranks,
+                     " data-parallel ranks; expected at least one sample for each"));
+  }
   if (settings.samples_per_step > 0) {
-    const std::int64_t parts = std::int64_t{run.micro_batches} * run.mesh.data_ranks();
+    const std::int64_t parts = std::int64_t{run.micro_batches} * data_ranks;
     if (settings.samples_per_step % parts != 0) {
       return absl::InvalidArgumentError(absl::StrCat("--samples-per-step=", settings.samples_per_step,
                                                      ": expected a multiple of ", parts,
@@ -288,8 +315,10 @@ absl::StatusOr<training::DryRunResult> DryRunOf(const PlanSettings& settings,
   if (trainer.mesh.empty()) return absl::InvalidArgumentError("--dry-run: expected --mesh");
   PLAIT_ASSIGN_OR_RETURN(const parallel::PlannedRun run, RunOf(settings, cluster));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, trainer.Axes(run.mesh.ranks()));
-  trainer.batch_size = run.micro_batch;
-  trainer.global_batch_size = 0;
+  if (settings.samples_per_step > 0) {
+    trainer.batch_size = run.micro_batch;
+    trainer.global_batch_size = 0;
+  }
   trainer.Complete(axes);
   PLAIT_RETURN_IF_ERROR(trainer.Check(axes));
   const vit_training::VitSettings* const vit = Images(settings);

@@ -23,6 +23,7 @@ struct PlanSettings {
   std::int64_t samples_per_step = 0;
   int top = 10;
   bool explain = false, advise = true;
+  bool strategy_given = false;  // a search then takes only the trainer's strategy
   std::shared_ptr<training::Settings> trainer = {};
 };
 
@@ -38,13 +39,15 @@ std::int64_t ParametersOf(const PlanSettings& settings);
 absl::StatusOr<parallel::PlannedRun> RunOf(const PlanSettings& settings, const parallel::Cluster& cluster);
 // Number of ranks to plan for: --nproc, else the mesh's, else the cluster's.
 absl::StatusOr<int> RanksOf(const PlanSettings& settings, const parallel::Cluster& cluster);
-// Dry run of a step on the trainer's --mesh, which is required. Sets the trainer's batch size from --samples-per-step.
+// Dry run of a step on the trainer's --mesh, which is required. Sets the trainer's batch size from --samples-per-step, if
+// that is given.
 // INVALID_ARGUMENT, naming the flag; errors of training::DryRun.
 absl::StatusOr<training::DryRunResult> DryRunOf(const PlanSettings& settings,
                                                 const parallel::Cluster& cluster);
 // The model that --calibrate measures, with --batch-size samples per rank.
 absl::StatusOr<CalibrationModel> CalibrationModelOf(const PlanSettings& settings);
-// The cluster of the file --cluster. On a single node, --nproc may exceed its ranks; they then share its processors.
+// The cluster of the file --cluster. On a single node, --nproc may exceed its ranks; they then share its processors,
+// memory and room for offloading, as the ranks of a run share their host's. Fewer ranks keep the memory of a rank.
 // INVALID_ARGUMENT if --nproc exceeds the ranks of several nodes.
 absl::StatusOr<parallel::Cluster> ClusterOf(const PlanSettings& settings);
 

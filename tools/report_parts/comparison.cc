@@ -7,6 +7,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "tools/report_parts/time_units.h"
 
 namespace plait::report {
 namespace {
@@ -29,6 +30,16 @@ bool IsIncidental(const std::string& name) {
       "report",      "complete", "finished", "outputs",          "csv",    "json_lines",
       "tensorboard", "html",     "settings", "resumed_at_draws", "resumed"};
   return names.count(name) > 0;
+}
+
+Summary Scaled(Summary summary, double factor) {
+  for (double* number : {&summary.mean, &summary.min, &summary.max, &summary.last, &summary.p10,
+                         &summary.median, &summary.p90}) {
+    *number *= factor;
+  }
+  for (double& median : summary.block_medians) median *= factor;
+  summary.whole = false;
+  return summary;
 }
 
 const std::string* Find(const NamedTexts& settings, const std::string& name) {
@@ -67,6 +78,23 @@ Ratio Compare(const Summary& first, const Summary& other) {
   return result;
 }
 
+Ratio Compare(const MetricNumbers& first, const MetricNumbers& other) {
+  const std::optional<MetricNumbers> converted = InUnitsOf(first.metric, other);
+  if (!converted.has_value()) return {.verdict = Verdict::kOtherUnits};
+  return Compare(first.summary, converted->summary);
+}
+
+std::optional<MetricNumbers> InUnitsOf(const data::TableMetric& metric, const MetricNumbers& numbers) {
+  const double factor = FactorBetween(numbers.metric, metric);
+  if (factor == 0) return std::nullopt;
+  if (factor == 1) return numbers;
+  MetricNumbers converted = numbers;
+  converted.metric.units = metric.units;
+  converted.summary = Scaled(numbers.summary, factor);
+  converted.per_step = Scaled(numbers.per_step, factor);
+  return converted;
+}
+
 std::string VerdictText(Verdict verdict) {
   switch (verdict) {
     case Verdict::kTooFew:
@@ -79,6 +107,8 @@ std::string VerdictText(Verdict verdict) {
       return "lower";
     case Verdict::kHigher:
       return "higher";
+    case Verdict::kOtherUnits:
+      return "other units";
   }
   return "";
 }

@@ -8,6 +8,7 @@
 #ifndef PLAIT_TOOLS_REPORT_PARTS_COMPARISON_H_
 #define PLAIT_TOOLS_REPORT_PARTS_COMPARISON_H_
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,17 +29,24 @@ enum class Verdict {
   kWithinSpread,  // 1 is in the interval
   kLower,         // the other run is lower than the first
   kHigher,
+  kOtherUnits,  // the runs give the metric in units that cannot be converted
 };
 
 struct Ratio {
   double ratio = kNaN;             // of the medians, other / first
-  double low = kNaN, high = kNaN;  // of the interval; NaN with kTooFew and kNoRatio
+  double low = kNaN, high = kNaN;  // of the interval; NaN with kTooFew, kNoRatio and kOtherUnits
   Verdict verdict = Verdict::kNoRatio;
 };
 
 Ratio Compare(const Summary& first, const Summary& other);
 
-// "lower", "higher", "within the spread", "too few values", "no ratio".
+// The same for a metric of two runs, with `other` in the units of `first`.
+Ratio Compare(const MetricNumbers& first, const MetricNumbers& other);
+
+// The numbers in the units of `metric`; nothing where they cannot be converted (FactorBetween in time_units.h).
+std::optional<MetricNumbers> InUnitsOf(const data::TableMetric& metric, const MetricNumbers& numbers);
+
+// "lower", "higher", "within the spread", "too few values", "no ratio", "other units".
 std::string VerdictText(Verdict verdict);
 
 // How the verdict is found, for the footnote of a table.

@@ -65,6 +65,27 @@ TEST(Comparison, OfNegativeValuesTheRunsAreJudgedNotTheRatio) {
   EXPECT_EQ(Compare(Noisy(-3, 0, 20, 1), Noisy(-3, 0, 20, 2)).verdict, Verdict::kWithinSpread);
 }
 
+MetricNumbers WithUnits(const char* units, double level) {
+  MetricNumbers numbers;
+  numbers.metric.name = "wait";
+  numbers.metric.units = units;
+  numbers.summary = numbers.per_step = Noisy(level, 0, 20, 1);
+  return numbers;
+}
+
+TEST(Comparison, ConvertsTimesAndRefusesOtherUnits) {
+  const Ratio twice = Compare(WithUnits("s", 1), WithUnits("ms", 2000));
+  EXPECT_DOUBLE_EQ(twice.ratio, 2);
+  EXPECT_DOUBLE_EQ(twice.low, 2);
+  EXPECT_DOUBLE_EQ(twice.high, 2);
+  EXPECT_EQ(twice.verdict, Verdict::kHigher);
+  EXPECT_EQ(Compare(WithUnits("ms", 1000), WithUnits("s", 1)).verdict, Verdict::kWithinSpread);
+  const Ratio other = Compare(WithUnits("nats", 1), WithUnits("bits", 2000));
+  EXPECT_EQ(other.verdict, Verdict::kOtherUnits);
+  EXPECT_TRUE(std::isnan(other.ratio) && std::isnan(other.low) && std::isnan(other.high));
+  EXPECT_EQ(VerdictText(other.verdict), "other units");
+}
+
 TEST(Comparison, IsTheSameInEachCall) {
   const Summary a = Noisy(1, 0.3, 100, 5), b = Noisy(1.01, 0.3, 100, 6);
   EXPECT_EQ(Compare(a, b).low, Compare(a, b).low);

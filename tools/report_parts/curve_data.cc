@@ -167,31 +167,27 @@ absl::StatusOr<Json> AxesOf(const RunNumbers& run, const Column& steps, const Po
   return axes;
 }
 
-absl::StatusOr<Json> RunJson(const RunNumbers& run, const std::vector<std::string>& metrics) {
+// `metrics` with the units of the charts.
+absl::StatusOr<Json> RunJson(const RunNumbers& run, absl::Span<const data::TableMetric> metrics) {
   const Points points = PointsOf(run);
   PLAIT_ASSIGN_OR_RETURN(const Column steps, StepsOf(run));
   PLAIT_ASSIGN_OR_RETURN(Json axes, AxesOf(run, steps, points));
   Json curves = Json::array();
-  for (const std::string& name : metrics) {
-    const MetricNumbers* numbers = run.Find(name);
-    if (numbers == nullptr || numbers->summary.last_place < 0) {
+  for (const data::TableMetric& metric : metrics) {
+    const MetricNumbers* numbers = run.Find(metric.name);
+    const double factor = numbers == nullptr ? 0 : FactorBetween(numbers->metric, metric);
+    if (factor == 0 || numbers->summary.last_place < 0) {
       curves.push_back(nullptr);
       continue;
     }
-    PLAIT_ASSIGN_OR_RETURN(const Column column, run.table->Column(name));
+    PLAIT_ASSIGN_OR_RETURN(Column column, run.table->Column(metric.name));
+    for (double& value : column) value *= factor;
     curves.push_back(CurveOf(column, points, numbers->summary.sparse()));
     const std::string note = NanNote(*numbers, column, steps, run.skipped);
     if (!note.empty()) curves.back()["note"] = note;
   }
   return Json{{"label", run.label},       {"draws", run.draws},   {"complete", run.complete},
               {"per_point", points.part}, {"x", std::move(axes)}, {"curves", std::move(curves)}};
-}
-
-std::string UnitsOf(absl::Span<const RunNumbers> runs, const std::string& metric) {
-  for (const RunNumbers& run : runs) {
-    if (const MetricNumbers* numbers = run.Find(metric)) return numbers->metric.units;
-  }
-  return "";
 }
 
 }  // namespace
@@ -237,7 +233,8 @@ ChartedMetrics ChartedOf(absl::Span<const RunNumbers> runs) {
 }
 
 absl::StatusOr<std::string> CurveJson(absl::Span<const RunNumbers> runs) {
-  const std::vector<std::string> drawn = ChartedOf(runs).drawn;
+  std::vector<data::TableMetric> drawn;
+  for (const std::string& name : ChartedOf(runs).drawn) drawn.push_back(FirstNumbers(runs, name)->metric);
   Json of_runs = Json::array(), axes = Json::array(), metrics = Json::array();
   for (const RunNumbers& run : runs) {
     PLAIT_ASSIGN_OR_RETURN(of_runs.emplace_back(), RunJson(run, drawn));
@@ -249,7 +246,9 @@ absl::StatusOr<std::string> CurveJson(absl::Span<const RunNumbers> runs) {
                                     [&, axis = name](const Json& run) { return run["x"].contains(axis); });
     if (has_it) axes.push_back({{"name", name}, {"label", name}, {"units", units}});
   }
-  for (const std::string& name : drawn) metrics.push_back({{"name", name}, {"units", UnitsOf(runs, name)}});
+  for (const data::TableMetric& metric : drawn) {
+    metrics.push_back({{"name", metric.name}, {"units", metric.units}});
+  }
   const Json json = {
       {"axes", std::move(axes)}, {"metrics", std::move(metrics)}, {"runs", std::move(of_runs)}};
   return absl::StrReplaceAll(json.dump(-1, ' ', false, Json::error_handler_t::replace), {{"<", "\\u003c"}});

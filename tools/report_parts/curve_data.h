@@ -8,10 +8,13 @@
 //            "curves": [{"y": [...], "low": [...], "high": [...], "sparse", "note"} or null, ...]}]}
 //                                                                          // by metric
 //
-// In runs of up to kMostPoints draws a point is one draw, with the exact numbers of the file and without "low" and
-// "high". In longer runs a point is per_point consecutive draws: y is their median, low and high their extremes,
-// rounded to seven digits, x that of the middle draw. null is NaN or not given; infinities are the strings "Infinity"
-// and "-Infinity".
+// A metric has the units of the first run with values of it; a run whose units cannot be converted (FactorBetween in
+// time_units.h) has no curve.
+//
+// In runs of up to kMostPoints draws a point is one draw, with the exact numbers of the file unless they are converted,
+// and without "low" and "high". In longer runs a point is per_point consecutive draws: y is their median, low and high
+// their extremes, rounded to seven digits, x that of the middle draw. null is NaN or not given; infinities are the
+// strings "Infinity" and "-Infinity".
 //
 // note: how many values are NaN, and since which step there is none, a sentence or two; left out if none is missing.
 //

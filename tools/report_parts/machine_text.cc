@@ -107,7 +107,7 @@ Json ComparisonJson(absl::Span<const RunNumbers> runs) {
     for (const RunNumbers& other : runs.subspan(1)) {
       const MetricNumbers* found = other.Find(numbers.metric.name);
       if (found == nullptr) continue;
-      const Ratio ratio = Compare(numbers.summary, found->summary);
+      const Ratio ratio = Compare(numbers, *found);
       rows.push_back({{"metric", numbers.metric.name},
                       {"run", other.label},
                       {"ratio", Number(ratio.ratio)},

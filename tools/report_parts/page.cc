@@ -16,6 +16,7 @@
 #include "tools/report_parts/page_blocks.h"
 #include "tools/report_parts/report_tables.h"
 #include "tools/report_parts/run_plots.h"
+#include "tools/report_parts/time_units.h"
 #include "tools/report_parts/timeline_chart.h"
 
 namespace plait::report {
@@ -48,33 +49,36 @@ std::string Controls(absl::Span<const RunNumbers> runs) {
   return html + "</fieldset></form>";
 }
 
-// Text alternative of a chart: "dt; run.h5: median 1.5 ms, from 1 ms to 250 ms".
+// Text alternative of a chart, in its units: "dt; run.h5: median 1.5 ms, from 1 ms to 250 ms".
 std::string ChartTitle(absl::Span<const RunNumbers> runs, const std::string& metric) {
   std::string title = metric;
+  const MetricNumbers* first = FirstNumbers(runs, metric);
   for (const RunNumbers& run : runs) {
     const MetricNumbers* numbers = run.Find(metric);
-    if (numbers == nullptr) continue;
-    const auto shown = [&](double value) { return MetricText(value, *numbers); };
+    if (numbers == nullptr || FactorBetween(numbers->metric, first->metric) == 0) continue;
+    const auto shown = [&](double value) { return MetricTextIn(first->metric, value, *numbers); };
     absl::StrAppend(&title, "; ", run.label, ": median ", shown(numbers->summary.median), ", from ",
                     shown(numbers->summary.min), " to ", shown(numbers->summary.max));
   }
   return title;
 }
 
-// "forward and loss, mean over ranks [K]", from the first run that has the metric.
+// "forward and loss, mean over ranks [K]; without b.h5, in C", with the words of the run whose units the chart has.
 std::string About(absl::Span<const RunNumbers> runs, const std::string& metric) {
+  const data::TableMetric& words = FirstNumbers(runs, metric)->metric;
+  std::string about = words.long_name;
+  if (!words.statistic.empty()) absl::StrAppend(&about, about.empty() ? "" : ", ", words.statistic);
+  if (!words.units.empty() && words.units != "1" && words.units != "s" && words.units != "bytes") {
+    absl::StrAppend(&about, about.empty() ? "" : " ", "[", words.units, "]");
+  }
   for (const RunNumbers& run : runs) {
     const MetricNumbers* numbers = run.Find(metric);
-    if (numbers == nullptr) continue;
-    const data::TableMetric& words = numbers->metric;
-    std::string about = words.long_name;
-    if (!words.statistic.empty()) absl::StrAppend(&about, about.empty() ? "" : ", ", words.statistic);
-    if (!words.units.empty() && words.units != "1" && words.units != "s" && words.units != "bytes") {
-      absl::StrAppend(&about, about.empty() ? "" : " ", "[", words.units, "]");
-    }
-    return about;
+    if (numbers == nullptr || FactorBetween(numbers->metric, words) != 0) continue;
+    const std::string& units = numbers->metric.units;
+    absl::StrAppend(&about, about.empty() ? "" : "; ", "without ", run.label,
+                    units.empty() ? ", which names no unit" : ", in " + units);
   }
-  return "";
+  return about;
 }
 
 // A chart with its description; the script shows values in the `readout` element.
@@ -93,10 +97,11 @@ std::string Figure(const std::string& attributes, const std::string& title, cons
 // "comm_bytes_dp (3.195 MiB)"; of several runs, all values.
 std::string Constant(absl::Span<const RunNumbers> runs, const std::string& metric) {
   std::vector<std::string> values;
+  const data::TableMetric& first = FirstNumbers(runs, metric)->metric;
   for (const RunNumbers& run : runs) {
     const MetricNumbers* numbers = run.Find(metric);
     if (numbers == nullptr || numbers->summary.finite == 0) continue;
-    const std::string value = MetricText(numbers->summary.min, *numbers);
+    const std::string value = MetricTextIn(first, numbers->summary.min, *numbers);
     if (values.empty() || values.back() != value) values.push_back(value);
   }
   return absl::StrCat(metric, " (", absl::StrJoin(values, ", "), ")");

@@ -37,7 +37,8 @@ std::int64_t SlowestAmong(absl::Span<const double> numbers, SlowestIs slowest_is
 struct Tally {
   std::vector<std::vector<double>> values;  // by rank
   std::vector<std::int64_t> slowest;        // by rank, draws
-  std::int64_t draws = 0;                   // with a finite value
+  std::int64_t draws = 0;                   // read
+  std::int64_t draws_with_values = 0;       // of these, with a finite one
 };
 
 void Add(absl::Span<const double> row, SlowestIs slowest_is, Tally& tally) {
@@ -47,7 +48,8 @@ void Add(absl::Span<const double> row, SlowestIs slowest_is, Tally& tally) {
     tally.values[rank].push_back(row[rank]);
     any = true;
   }
-  if (any) ++tally.draws;
+  ++tally.draws;
+  if (any) ++tally.draws_with_values;
   if (const std::int64_t slowest = SlowestAmong(row, slowest_is); slowest >= 0) ++tally.slowest[slowest];
 }
 
@@ -101,7 +103,8 @@ absl::StatusOr<RankNumbers> ReadRanks(const data::HistoryTable& table, const dat
   for (std::int64_t rank = 0; rank < metric.width; ++rank) {
     ranks.medians.push_back(Quantile(tally.values[rank], 0.5));
     if (ranks.slowest_is == SlowestIs::kUnknown) continue;
-    ranks.slowest_shares.push_back(tally.draws == 0 ? 0 : double(tally.slowest[rank]) / double(tally.draws));
+    const auto draws = static_cast<double>(std::max<std::int64_t>(1, tally.draws_with_values));
+    ranks.slowest_shares.push_back(static_cast<double>(tally.slowest[rank]) / draws);
   }
   Judge(ranks);
   return ranks;

@@ -22,11 +22,12 @@ struct RankNumbers {
   std::string units;
   SlowestIs slowest_is = SlowestIs::kUnknown;
   std::vector<double> medians = {};  // by rank; NaN for a rank without finite values
-  // By rank: fraction of the draws in which it was the slowest. Empty with kUnknown.
+  // By rank: fraction of the draws with a finite value in which it was the slowest. Empty with kUnknown.
   std::vector<double> slowest_shares = {};
   std::int64_t slowest = -1;  // by the medians; -1: none, or kUnknown
   double spread = kNaN;       // median of the slowest rank / median of the medians
-  std::int64_t draws = 0;     // draws evaluated: in long runs of many ranks only some blocks are
+  std::int64_t draws =
+      0;  // draws read, also those without a value: in long runs of many ranks only some blocks are
   std::int64_t of_draws = 0;  // all draws that are not skipped
 };
 

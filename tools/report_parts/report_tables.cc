@@ -4,8 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/quantity.h"
 #include "tools/report_parts/comparison.h"
 #include "tools/report_parts/time_units.h"
@@ -89,12 +91,13 @@ Row MetricRow(const RunNumbers& run, const MetricNumbers& numbers) {
 Row ComparisonRow(const RunNumbers& first, const RunNumbers& other, const std::string& name) {
   const MetricNumbers& base = *first.Find(name);
   const MetricNumbers& numbers = *other.Find(name);
-  const Ratio ratio = Compare(base.summary, numbers.summary);
-  const bool judged = ratio.verdict != Verdict::kTooFew && ratio.verdict != Verdict::kNoRatio;
+  const Ratio ratio = Compare(base, numbers);
+  const bool judged = !std::isnan(ratio.low);
+  const data::TableMetric& units_of = ratio.verdict == Verdict::kOtherUnits ? numbers.metric : base.metric;
   return {name,
           other.label,
-          MetricText(base.summary.median, base),
-          MetricText(numbers.summary.median, numbers),
+          MetricTextIn(units_of, base.summary.median, base),
+          MetricTextIn(base.metric, numbers.summary.median, numbers),
           base::FormatRatio(ratio.ratio),
           judged ? absl::StrCat(base::FormatRatio(ratio.low), " .. ", base::FormatRatio(ratio.high)) : "-",
           VerdictText(ratio.verdict)};
@@ -155,6 +158,22 @@ std::string SlowestSentence(const RunNumbers& run) {
   return sentence + ".";
 }
 
+// Of run `place`; "" if it has the units of the runs before.
+std::string OtherUnitsNote(absl::Span<const RunNumbers> runs, std::size_t place) {
+  std::vector<std::string> metrics;
+  for (const std::string& name : MetricNames(runs)) {
+    const MetricNumbers* numbers = runs[place].Find(name);
+    if (numbers == nullptr || numbers->summary.last_place < 0) continue;
+    const data::TableMetric& first = FirstNumbers(runs, name)->metric;
+    if (FactorBetween(numbers->metric, first) != 0) continue;
+    metrics.push_back(absl::StrCat(name, " (\"", numbers->metric.units, "\", not \"", first.units, "\")"));
+  }
+  if (metrics.empty()) return "";
+  return absl::StrCat(runs[place].label,
+                      ": other units than in the runs before it: ", absl::StrJoin(metrics, ", "),
+                      "; not compared, and not in the plots of these.");
+}
+
 }  // namespace
 
 std::string MetricText(double value, const MetricNumbers& numbers) {
@@ -164,6 +183,13 @@ std::string MetricText(double value, const MetricNumbers& numbers) {
   const bool counts = numbers.summary.whole && units != "s" && units != "bytes";
   if (counts && size >= kShort && size <= kMostExact) return base::FormatCount(std::llround(value));
   return base::FormatQuantity(value, units);
+}
+
+std::string MetricTextIn(const data::TableMetric& metric, double value, const MetricNumbers& numbers) {
+  const std::optional<MetricNumbers> converted = InUnitsOf(metric, numbers);
+  if (converted.has_value()) return MetricText(value * FactorBetween(numbers.metric, metric), *converted);
+  const std::string units = ShownUnits(numbers.metric.units);
+  return absl::StrCat(MetricText(value, numbers), units.empty() ? "" : " ", units);
 }
 
 ReportTable RunTable(absl::Span<const RunNumbers> runs) {
@@ -295,10 +321,12 @@ std::vector<ReportTable> ReportTables(absl::Span<const RunNumbers> runs) {
 
 std::vector<std::string> Notes(absl::Span<const RunNumbers> runs) {
   std::vector<std::string> notes;
-  for (const RunNumbers& run : runs) {
+  for (std::size_t place = 0; place < runs.size(); ++place) {
+    const RunNumbers& run = runs[place];
     for (const std::string& note : run.notes) {
       notes.push_back(runs.size() > 1 ? absl::StrCat(run.label, ": ", note) : note);
     }
+    if (const std::string note = OtherUnitsNote(runs, place); !note.empty()) notes.push_back(note);
   }
   return notes;
 }

@@ -27,6 +27,9 @@ struct ReportTable {
 // all digits, as counters of steps and tokens have.
 std::string MetricText(double value, const MetricNumbers& numbers);
 
+// The same in the units of `metric`, of another run; with its own unit where it cannot be converted: "2.5 bits".
+std::string MetricTextIn(const data::TableMetric& metric, double value, const MetricNumbers& numbers);
+
 // What each run is: its file, number of draws and attributes; a row per property, a column per run.
 ReportTable RunTable(absl::Span<const RunNumbers> runs);
 
@@ -47,13 +50,15 @@ ReportTable RankTable(absl::Span<const RunNumbers> runs, int most_ranks);
 // Settings that are not the same in all runs; no rows for a single run.
 ReportTable ChangeTable(absl::Span<const RunNumbers> runs);
 
-// Medians of the metrics of the first run and of each other run that has them, with ratio, interval and verdict.
+// Medians of the metrics of the first run and of each other run that has them, in the units of the first run, with
+// ratio, interval and verdict.
 ReportTable ComparisonTable(absl::Span<const RunNumbers> runs);
 
 // All tables that have rows: changed settings and numbers first, RunTable last.
 std::vector<ReportTable> ReportTables(absl::Span<const RunNumbers> runs);
 
-// Remarks about the runs, whole sentences; each begins with the run's label where there are several.
+// Remarks about the runs, whole sentences; each begins with the run's label where there are several. Of several runs
+// also which metrics have units that cannot be converted to those of the runs before.
 std::vector<std::string> Notes(absl::Span<const RunNumbers> runs);
 
 }  // namespace plait::report

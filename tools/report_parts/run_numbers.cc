@@ -37,6 +37,11 @@ absl::StatusOr<std::vector<const TableMetric*>> Chosen(const HistoryTable& table
   for (const std::string& name : wanted) {
     const auto found = std::find_if(table.metrics().begin(), table.metrics().end(),
                                     [&](const TableMetric& metric) { return IsCalled(metric.name, name); });
+    for (const data::LeftOutArray& array : table.left_out()) {
+      if (found != table.metrics().end() || !IsCalled(array.name, name)) continue;
+      return absl::NotFoundError(
+          absl::StrCat(table.path(), ": metric ", array.name, " is left out: ", array.reason));
+    }
     if (found == table.metrics().end()) {
       const std::string known =
           absl::StrJoin(table.metrics(), ", ",
@@ -196,12 +201,19 @@ void AddNotes(const HistoryTable& table, RunNumbers& run) {
   }
   if (!table.is_history()) run.notes.push_back("Written by another program; units are what its file says.");
   for (const TableMetric& metric : table.metrics()) {
+    if (!metric.coordinate.empty()) {
+      run.notes.push_back(absl::StrCat(metric.name, " is along ", metric.coordinate,
+                                       ": each value is shown at the draw with the same number."));
+    }
     if (metric.is_vector && !IsByRank(metric)) {
       run.notes.push_back(
           absl::StrCat(metric.name, " has ", metric.width, " values per draw",
                        metric.dimension.empty() ? "" : absl::StrCat(" along ", metric.dimension),
                        "; it is not summarized."));
     }
+  }
+  for (const data::LeftOutArray& array : table.left_out()) {
+    run.notes.push_back(absl::StrCat(array.name, " is left out: ", array.reason, "."));
   }
 }
 
@@ -217,10 +229,8 @@ void AddTimeline(RunNumbers& run) {
 }
 
 bool HasValues(absl::Span<const RunNumbers> runs, const std::string& name) {
-  return std::any_of(runs.begin(), runs.end(), [&](const RunNumbers& run) {
-    const MetricNumbers* numbers = run.Find(name);
-    return numbers != nullptr && numbers->summary.last_place >= 0;
-  });
+  const MetricNumbers* numbers = FirstNumbers(runs, name);
+  return numbers != nullptr && numbers->summary.last_place >= 0;
 }
 
 }  // namespace
@@ -328,6 +338,17 @@ std::vector<std::string> MetricNames(absl::Span<const RunNumbers> runs) {
     }
   }
   return names;
+}
+
+const MetricNumbers* FirstNumbers(absl::Span<const RunNumbers> runs, const std::string& name) {
+  const MetricNumbers* first = nullptr;
+  for (const RunNumbers& run : runs) {
+    const MetricNumbers* numbers = run.Find(name);
+    if (numbers == nullptr) continue;
+    if (numbers->summary.last_place >= 0) return numbers;
+    if (first == nullptr) first = numbers;
+  }
+  return first;
 }
 
 std::string MeanOfSpread(const RunNumbers& run, const std::string& name) {

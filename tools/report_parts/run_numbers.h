@@ -101,6 +101,10 @@ std::string Remarks(const Summary& summary, std::int64_t first_draw);
 // ranks are left out: dt_mean, dt_min, dt_max and dt_std if there is dt (MeanOfSpread).
 std::vector<std::string> MetricNames(absl::Span<const RunNumbers> runs);
 
+// The numbers of the first run that has values of the metric, else of the first that has the metric; nullptr if none
+// has. Plots of several runs are in its units.
+const MetricNumbers* FirstNumbers(absl::Span<const RunNumbers> runs, const std::string& name);
+
 // "dt" for dt_mean, dt_min, dt_max and dt_std if the run has dt as well and their statistic says that they are over
 // ranks ("minimum over ranks"), else "".
 std::string MeanOfSpread(const RunNumbers& run, const std::string& name);

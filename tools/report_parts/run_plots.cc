@@ -6,23 +6,26 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "tools/report_parts/time_units.h"
 
 namespace plait::report {
 namespace {
 
-// From the metric's first to its last value; of a sparse metric, such as one per epoch, only the draws that have a
-// value.
-absl::StatusOr<data::Series> SeriesOf(const RunNumbers& run, const std::string& metric) {
+// In the units of `metric`, from its first to its last value; of a sparse metric, such as one per epoch, only the draws
+// that have a value.
+absl::StatusOr<data::Series> SeriesOf(const RunNumbers& run, const data::TableMetric& metric) {
   data::Series series = {.name = run.label};
-  const MetricNumbers* numbers = run.Find(metric);
+  const MetricNumbers* numbers = run.Find(metric.name);
   if (numbers == nullptr || numbers->summary.last_place < 0) return series;
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<double> column, run.table->Column(metric));
+  const double factor = FactorBetween(numbers->metric, metric);
+  if (factor == 0) return series;
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<double> column, run.table->Column(metric.name));
   const Summary& summary = numbers->summary;
   for (std::int64_t i = summary.first_place; i <= summary.last_place; ++i) {
     const double value = column[run.skipped + i];
     if (summary.sparse() && std::isnan(value)) continue;
     series.x.push_back(static_cast<double>(run.skipped + i));
-    series.y.push_back(value);
+    series.y.push_back(factor * value);
   }
   return series;
 }
@@ -31,9 +34,11 @@ absl::StatusOr<data::Series> SeriesOf(const RunNumbers& run, const std::string& 
 
 absl::StatusOr<data::Plot> PlotOf(absl::Span<const RunNumbers> runs, const std::string& metric) {
   data::Plot plot = {.name = metric, .title = metric, .x_label = "draw", .y_label = metric};
+  const MetricNumbers* first = FirstNumbers(runs, metric);
+  if (first == nullptr) return plot;
+  plot.unit = first->metric.units;
   for (const RunNumbers& run : runs) {
-    if (const MetricNumbers* numbers = run.Find(metric)) plot.unit = numbers->metric.units;
-    PLAIT_ASSIGN_OR_RETURN(plot.series.emplace_back(), SeriesOf(run, metric));
+    PLAIT_ASSIGN_OR_RETURN(plot.series.emplace_back(), SeriesOf(run, first->metric));
   }
   return plot;
 }

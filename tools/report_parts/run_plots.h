@@ -12,7 +12,8 @@
 
 namespace plait::report {
 
-// Series i is run i's, empty if the run does not have the metric. Reads the metric's columns.
+// In the units of the first run that has values of the metric. Series i is run i's, empty if the run does not have the
+// metric, or in units that cannot be converted. Reads the metric's columns.
 absl::StatusOr<data::Plot> PlotOf(absl::Span<const RunNumbers> runs, const std::string& metric);
 
 // The entries of a vector metric over draws. Reads all its numbers.

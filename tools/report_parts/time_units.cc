@@ -45,4 +45,12 @@ double SecondsPerUnit(const data::TableMetric& metric) {
   return 0;
 }
 
+double FactorBetween(const data::TableMetric& from, const data::TableMetric& to) {
+  const double from_seconds = SecondsPerUnit(from), to_seconds = SecondsPerUnit(to);
+  if (from.units == to.units || (from_seconds > 0 && from_seconds == to_seconds)) return 1;
+  if (from_seconds > 0 && to_seconds > 0) return from_seconds / to_seconds;
+  if (from_seconds > 0 || to_seconds > 0) return 0;
+  return from.units.empty() || to.units.empty() ? 1 : 0;
+}
+
 }  // namespace plait::report

@@ -15,6 +15,11 @@ double SecondsIn(absl::string_view units);
 // step_time are in seconds, also with the prefix train_ or train/ and the suffix _per_rank.
 double SecondsPerUnit(const data::TableMetric& metric);
 
+// By what values in the units of `from` are multiplied to be in those of `to`: 1e-3 from "ms" to "s". 0 where they
+// cannot be converted: of different units, only times can. A metric without units that is no time is taken to have
+// those of the other if that is no time either.
+double FactorBetween(const data::TableMetric& from, const data::TableMetric& to);
+
 // The metric's name without that prefix and suffix.
 absl::string_view PlainName(const data::TableMetric& metric);
 

@@ -34,6 +34,18 @@ TEST(TimeUnits, WithoutUnitsTheNameTells) {
   EXPECT_EQ(SecondsPerUnit(Metric("loss")), 0);
 }
 
+TEST(FactorBetween, ConvertsTimesOnly) {
+  EXPECT_DOUBLE_EQ(FactorBetween(Metric("dt", "ms"), Metric("dt", "s")), 1e-3);
+  EXPECT_DOUBLE_EQ(FactorBetween(Metric("x", "min"), Metric("x", "us")), 60e6);
+  EXPECT_EQ(FactorBetween(Metric("x", "seconds"), Metric("x", "s")), 1);
+  EXPECT_DOUBLE_EQ(FactorBetween(Metric("dt"), Metric("dt", "ms")), 1e3) << "dt without units is in seconds";
+  EXPECT_EQ(FactorBetween(Metric("dt", "cycles"), Metric("dt", "s")), 0);
+  EXPECT_EQ(FactorBetween(Metric("latency"), Metric("latency", "ms")), 0);
+  EXPECT_EQ(FactorBetween(Metric("loss", "nats"), Metric("loss", "bits")), 0);
+  EXPECT_EQ(FactorBetween(Metric("loss", "nats"), Metric("loss", "nats")), 1);
+  EXPECT_EQ(FactorBetween(Metric("loss"), Metric("loss", "1")), 1) << "taken to be the same";
+}
+
 TEST(SlowestOf, TimesAndRates) {
   EXPECT_EQ(SlowestOf(Metric("wait_per_rank", "ms")), SlowestIs::kLargest);
   EXPECT_EQ(SlowestOf(Metric("dt_per_rank")), SlowestIs::kLargest);

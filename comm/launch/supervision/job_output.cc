@@ -1,12 +1,14 @@
 #include "comm/launch/supervision/job_output.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 
 #include "absl/strings/match.h"
@@ -25,6 +27,8 @@ constexpr std::size_t kRememberedErrors = 4;
 constexpr std::size_t kLongestRemembered = 400;
 constexpr std::size_t kNamedWriters = 4;
 constexpr std::size_t kLongestRest = 1 << 16;
+constexpr std::size_t kMostWaiting = 1 << 20;  // bytes for a reader who is slow
+constexpr int kMillisecondsBetweenLooks = 100;
 
 bool WriteAll(int file, absl::string_view bytes) {
   while (!bytes.empty()) {
@@ -65,6 +69,9 @@ absl::StatusOr<int> OpenLog(const std::string& path) {
 }
 
 }  // namespace
+
+JobOutput::JobOutput(const JobOutputOptions& options)
+    : options_(options), queues_{OutputQueue(options.output), OutputQueue(options.error)} {}
 
 JobOutput::~JobOutput() {
   for (const auto& [rank, source] : sources_) {
@@ -140,10 +147,44 @@ void JobOutput::Remember(int rank, Stream stream, absl::string_view line) {
 }
 
 void JobOutput::Emit(Stream stream, const std::string& text) {
-  const int file = stream == Stream::kOutput ? options_.output : options_.error;
-  if (text.empty() || user_left_ || WriteAll(file, text)) return;
-  user_left_ = true;
-  if (stream == Stream::kOutput && errno != EPIPE) problem_ = std::strerror(errno);
+  OutputQueue& queue = queues_[static_cast<int>(stream)];
+  if (text.empty() || user_left_ || (drops_ && queue.bytes() + text.size() > kMostWaiting)) return;
+  queue.Add(text);
+  NoteErrors();
+}
+
+void JobOutput::NoteErrors() {
+  for (const OutputQueue& queue : queues_) user_left_ = user_left_ || queue.error() != 0;
+  const int error = queues_[static_cast<int>(Stream::kOutput)].error();
+  if (error != 0 && error != EPIPE) problem_ = std::strerror(error);
+}
+
+std::vector<int> JobOutput::FilesToWaitFor() const {
+  if (user_left_) return {-1, -1};
+  return {queues_[0].file_to_wait_for(), queues_[1].file_to_wait_for()};
+}
+
+void JobOutput::WriteWaiting() {
+  for (OutputQueue& queue : queues_) queue.Write();
+  NoteErrors();
+}
+
+bool JobOutput::waits() const { return !user_left_ && queues_[0].bytes() + queues_[1].bytes() > 0; }
+
+bool JobOutput::is_full() const {
+  return !user_left_ && std::max(queues_[0].bytes(), queues_[1].bytes()) > kMostWaiting;
+}
+
+void JobOutput::Finish(double seconds, int interrupt) {
+  const double deadline = NowSeconds() + seconds;
+  while (waits() && NowSeconds() < deadline) {
+    pollfd wait[3] = {{.fd = interrupt, .events = POLLIN, .revents = 0}};
+    const std::vector<int> files = FilesToWaitFor();
+    for (std::size_t i = 0; i < files.size(); ++i) wait[i + 1] = {.fd = files[i], .events = POLLOUT, .revents = 0};
+    poll(wait, std::size(wait), kMillisecondsBetweenLooks);
+    if (wait[0].revents != 0) return;
+    WriteWaiting();
+  }
 }
 
 void JobOutput::Flush() {

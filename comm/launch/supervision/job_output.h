@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "comm/launch/supervision/output_queue.h"
 
 namespace plait::comm {
 
@@ -38,7 +39,7 @@ struct JobOutputOptions {
 
 class JobOutput {
  public:
-  explicit JobOutput(const JobOutputOptions& options) : options_(options) {}
+  explicit JobOutput(const JobOutputOptions& options);
   JobOutput(const JobOutput&) = delete;
   JobOutput& operator=(const JobOutput&) = delete;
   ~JobOutput();
@@ -52,6 +53,17 @@ class JobOutput {
   void Flush();
   // Writes a line of the supervisor's own to standard error. Does not Flush().
   void Say(absl::string_view line);
+
+  // A reader who is slow, or has stopped (a pager, ^S), must not keep the supervisor from its signals and timeouts: what
+  // he does not take is kept.
+  std::vector<int> FilesToWaitFor() const;  // for poll(POLLOUT); -1: none
+  void WriteWaiting();                      // as much as is taken now
+  bool waits() const;                       // whether something is kept
+  bool is_full() const;                     // so much that the ranks' output should be left unread
+  // Drops what would be more than that, from now on.
+  void DropTheRest() { drops_ = true; }
+  // Returns when all is written, after `seconds`, or if `interrupt` becomes readable.
+  void Finish(double seconds, int interrupt);
 
   double last_write() const { return last_write_; }  // NowSeconds(); 0: never
   bool user_left() const { return user_left_; }      // writing failed: nobody reads the output any more
@@ -78,13 +90,16 @@ class JobOutput {
   std::string Label(int rank) const;
   void WriteLog(int rank, absl::string_view text);
   void Emit(Stream stream, const std::string& text);
+  void NoteErrors();
   std::string Silent() const;
 
   JobOutputOptions options_;
   std::map<int, Source> sources_;
   std::deque<std::pair<int, std::string>> last_errors_;  // of ranks
+  OutputQueue queues_[2];  // by Stream
   double last_write_ = 0;
   bool user_left_ = false;
+  bool drops_ = false;
   std::string problem_;
 };
 

@@ -61,6 +61,48 @@ TEST_F(JobOutputTest, ProgressIsSeenAtItsCarriageReturn) {
   EXPECT_EQ(Read(error_), " 20 %\r\nend\r\n");
 }
 
+// Nothing waits for a reader who has stopped, and he gets everything when he goes on.
+TEST_F(JobOutputTest, KeepsWhatAReaderDoesNotTake) {
+  JobOutput output(Options(1));
+  const std::string line(1023, 'x');
+  std::string written, got;
+  for (int i = 0; i < 1500; ++i) {
+    output.Write(0, Stream::kOutput, line + "\n");
+    written += line + "\n";
+  }
+  EXPECT_TRUE(output.waits());
+  EXPECT_TRUE(output.is_full());
+  output.Say("error");
+  EXPECT_EQ(Read(error_), "error\n");
+  while (got.size() < written.size()) {
+    char buffer[4096];
+    got.append(buffer, static_cast<std::size_t>(read(output_[0], buffer, sizeof buffer)));
+    output.WriteWaiting();
+  }
+  EXPECT_FALSE(output.waits());
+  EXPECT_TRUE(got == written);
+}
+
+TEST_F(JobOutputTest, DropsWhatNobodyTakesOnceAJobIsEnded) {
+  JobOutput output(Options(1));
+  output.DropTheRest();
+  const std::string line(1023, 'x');
+  for (int i = 0; i < 1500; ++i) output.Write(0, Stream::kOutput, line + "\n");
+  EXPECT_TRUE(output.waits());
+  EXPECT_FALSE(output.is_full());
+  output.Finish(/*seconds=*/0, /*interrupt=*/-1);
+  EXPECT_TRUE(output.waits());
+}
+
+TEST_F(JobOutputTest, AClosedFileIsAnErrorOnceItIsNeeded) {
+  JobOutput output({.ranks = 1, .output = output_[1], .error = 999});
+  output.Write(0, Stream::kOutput, "out\n");
+  EXPECT_FALSE(output.user_left());
+  output.Say("error");
+  EXPECT_TRUE(output.user_left());
+  EXPECT_EQ(output.problem(), "");
+}
+
 TEST_F(JobOutputTest, LabelsAsWideAsTheHighestRank) {
   JobOutput output(Options(11, /*label=*/true));
   output.Write(3, Stream::kOutput, "a\n\nb\n");

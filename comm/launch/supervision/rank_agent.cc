@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -30,7 +31,10 @@
 namespace plait::comm {
 namespace {
 
-constexpr double kSecondsToEnd = 2;      // between SIGTERM and SIGKILL when the supervisor is gone
+// Between SIGTERM and SIGKILL when the supervisor is gone or mpirun ends the job: it kills its agents a second after
+// SIGTERM, and what the rank has started would outlive them.
+constexpr double kSecondsToEnd = 0.6;
+constexpr double kSecondsToKill = 2;
 constexpr double kSecondsToDrain = 0.5;  // grandchildren may hold the pipes open
 constexpr std::size_t kBytesPerRead = 16 << 10;
 constexpr int kStepsOfFullPipe = (64 << 10) / kBytesPerRead + 1;
@@ -54,7 +58,11 @@ absl::Status OpenRawTerminal(int* ours, int* ranks) {
 
 class Agent {
  public:
-  Agent(int socket, int rank, std::string token) : socket_(socket), rank_(rank), token_(std::move(token)) {}
+  Agent(int socket, const Launcher& launcher, std::string token)
+      : socket_(socket),
+        rank_(launcher.rank),
+        of_mpirun_(launcher.kind == LauncherKind::kOpenMpi),
+        token_(std::move(token)) {}
 
   ProcessEnd Run(const std::vector<std::string>& command) {
     // Where the launcher's parent ignored it, the rank's end would go unnoticed.
@@ -74,7 +82,7 @@ class Agent {
     while (!end_) Step(-1);
     Drain();
     Send({AgentMessageKind::kEnded, ToText(*end_)});
-    KillDescendants(kSecondsToEnd);
+    KillDescendants(kSecondsToKill);
     close(socket_);
     return *end_;
   }
@@ -127,7 +135,7 @@ class Agent {
     if (wait[4].revents != 0) Pass(&start_step_, AgentMessageKind::kStartStep);
     if (wait[1].revents != 0) ReadSupervisor();
     if (wait[0].revents != 0) ReadSignals();
-    if (kill_at_ > 0 && NowSeconds() > kill_at_) SignalRank(SIGKILL);
+    if (kill_at_ > 0 && NowSeconds() > kill_at_) KillAll();
   }
 
   void Pass(int* from, AgentMessageKind kind) {
@@ -151,7 +159,10 @@ class Agent {
   void ReadSignals() {
     signalfd_siginfo info{};
     while (read(signals_, &info, sizeof info) == sizeof info) {
-      if (info.ssi_signo != SIGCHLD) SignalRank(static_cast<int>(info.ssi_signo));
+      if (info.ssi_signo == SIGCHLD) continue;
+      SignalRank(static_cast<int>(info.ssi_signo));
+      const bool from_parent = info.ssi_pid == static_cast<std::uint32_t>(getppid());
+      if (info.ssi_signo == SIGTERM && from_parent && of_mpirun_) KillSoon();
     }
     int status = 0;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
@@ -168,7 +179,16 @@ class Agent {
     close(socket_);
     socket_ = -1;
     SignalRank(SIGTERM);
-    kill_at_ = NowSeconds() + kSecondsToEnd;
+    KillSoon();
+  }
+
+  void KillSoon() {
+    if (kill_at_ == 0) kill_at_ = NowSeconds() + kSecondsToEnd;
+  }
+
+  // The rank and what it has started, also in groups and sessions of their own.
+  void KillAll() const {
+    for (const pid_t pid : Descendants()) kill(pid, SIGKILL);
   }
 
   void Send(const AgentMessage& message) {
@@ -195,6 +215,7 @@ class Agent {
 
   int socket_;
   int rank_;
+  bool of_mpirun_;
   std::string token_;
   int signals_ = -1;
   int output_ = -1;
@@ -233,14 +254,14 @@ int RunRankAgent(const std::vector<std::string>& command) {
   const std::optional<SupervisorAddress> address =
       ParseSupervisorAddress(variable == nullptr ? "" : variable);
   unsetenv(kAgentVariable);
-  const int rank = DetectLauncher().rank;
+  const Launcher launcher = DetectLauncher();
   const int socket = address ? ConnectToSupervisor(*address) : -1;
   if (socket < 0) {
-    std::fprintf(stderr, "launch: rank %d on %s cannot reach launch and %s\n", rank, base::HostName().c_str(),
+    std::fprintf(stderr, "launch: rank %d on %s cannot reach launch and %s\n", launcher.rank, base::HostName().c_str(),
                  kWithoutAgent);
     return Become(command);
   }
-  const ProcessEnd end = Agent(socket, rank, address->token).Run(command);
+  const ProcessEnd end = Agent(socket, launcher, address->token).Run(command);
   if (end.signal != 0) EndBySignal(end.signal);
   return end.exit_code;
 }

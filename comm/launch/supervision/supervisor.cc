@@ -71,6 +71,7 @@ class Supervisor {
     if (!options_.agents) WriteError(notes_.Rest());
     output_.Flush();
     Report();
+    output_.Finish(stage_ == Stage::kRunning ? INFINITY : kSecondsToDrain, signals_);
     if (!output_.problem().empty()) {
       base::WriteError(
           absl::StrCat(options_.name, ": standard output cannot be written: ", output_.problem()));
@@ -121,22 +122,33 @@ class Supervisor {
   // read to its end, however slowly the user reads; if the launcher was killed, ranks may write for ever.
   bool Over() const {
     if (!launcher_end_) return false;
-    const bool silent = pipes_[0] < 0 && pipes_[1] < 0 && registry_->empty();
+    const bool silent = pipes_[0] < 0 && pipes_[1] < 0 && registry_->empty() && !output_.waits();
     const bool to_the_end = launcher_end_->signal == 0 && stage_ == Stage::kRunning;
+    if (to_the_end && output_.waits()) return false;
     const double since = to_the_end ? std::max(launcher_ended_at_, heard_at_) : launcher_ended_at_;
     return silent || NowSeconds() > since + kSecondsToDrain;
   }
 
+  // While the user does not take what the ranks have written, the rest waits with them, unless they are being ended.
+  bool HoldsRanks() const { return output_.is_full() && stage_ == Stage::kRunning; }
+
   void Step() {
     std::vector<pollfd> wait;
-    for (const int file : {signals_, listener_->socket(), pipes_[0], pipes_[1]}) {
+    const bool holds = HoldsRanks();
+    if (holds) held_at_ = NowSeconds();
+    for (const int file : {signals_, listener_->socket(), holds ? -1 : pipes_[0], holds ? -1 : pipes_[1]}) {
       wait.push_back({.fd = file, .events = POLLIN, .revents = 0});
     }
+    for (const int file : output_.FilesToWaitFor()) {
+      wait.push_back({.fd = file, .events = POLLOUT, .revents = 0});
+    }
+    const std::size_t first = wait.size();
     for (const auto& [socket, connection] : registry_->connections()) {
-      wait.push_back({.fd = socket, .events = POLLIN, .revents = 0});
+      wait.push_back({.fd = holds ? -1 : socket, .events = POLLIN, .revents = 0});
     }
     poll(wait.data(), wait.size(), MillisecondsToNextDeadline());
-    for (std::size_t i = 4; i < wait.size(); ++i) {
+    if (output_.waits()) output_.WriteWaiting();
+    for (std::size_t i = first; i < wait.size(); ++i) {
       if (wait[i].revents == 0) continue;
       registry_->Read(wait[i].fd);
       heard_at_ = NowSeconds();
@@ -157,8 +169,8 @@ class Supervisor {
   }
 
   double IdleDeadline() const {
-    if (options_.idle_timeout_seconds <= 0 || stage_ != Stage::kRunning) return INFINITY;
-    return std::max(start_, output_.last_write()) + options_.idle_timeout_seconds;
+    if (options_.idle_timeout_seconds <= 0 || stage_ != Stage::kRunning || HoldsRanks()) return INFINITY;
+    return std::max({start_, output_.last_write(), held_at_}) + options_.idle_timeout_seconds;
   }
   double TimeDeadline() const {
     if (options_.timeout_seconds <= 0 || stage_ != Stage::kRunning) return INFINITY;
@@ -237,6 +249,7 @@ class Supervisor {
 
   void Begin(Reason reason, int signal) {
     reason_ = reason;
+    output_.DropTheRest();
     stage_ = signal == SIGTERM ? Stage::kTerminated : Stage::kAsked;
     deadline_ = NowSeconds() + options_.grace_seconds;
     SignalRanks(signal);
@@ -379,6 +392,7 @@ class Supervisor {
   std::optional<ProcessEnd> launcher_end_;
   double launcher_ended_at_ = 0;
   double heard_at_ = 0;  // when an agent's bytes were last passed on
+  double held_at_ = 0;   // when the ranks' output was last left unread
   double start_ = 0;
   Stage stage_ = Stage::kRunning;
   Reason reason_ = Reason::kNone;
