@@ -71,7 +71,8 @@ std::vector<ParameterUnit> PartsOfRoot(const ParameterUnit& root, bool has_prolo
     const bool tied = parameter.used_by == UsedBy::kBoth && has_prologue != has_epilogue;
     PLAIT_CHECK(!tied || parameter.role != models::ParameterRole::kBuffer)
         << "buffer " << parameter.name
-        << " of the prologue and the epilogue, which are on two pipeline stages: each would update a copy; say with "
+        << " of the prologue and the epilogue, which are on two pipeline stages: each would update a copy; "
+           "say with "
            "ParameterSpec::used_by which of them has it";
     if (tied) parameter.placement.partial.push_back(kEndsAxis);
     parts[tied ? 1 : 0].parameters.push_back(std::move(parameter));

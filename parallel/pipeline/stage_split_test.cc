@@ -143,7 +143,8 @@ TEST(UnitsOfRankDeathTest, ABufferOfBothEndsHasNoPlaceOfItsOwn) {
   std::vector<ParameterUnit> units = Units();
   units[0].parameters[0].role = models::ParameterRole::kBuffer;
   const std::vector<StageRange> stages = *SplitBlocks({.blocks = std::vector<double>(6, 1)}, 3);
-  EXPECT_DEATH(UnitsOfRank(units, stages, {0, 1, 2}, 0), "say with ParameterSpec::used_by which of them has it");
+  EXPECT_DEATH(UnitsOfRank(units, stages, {0, 1, 2}, 0),
+               "say with ParameterSpec::used_by which of them has it");
   EXPECT_FALSE(UnitsOfRank(units, stages, {0, 1, 0}, 0).empty());
 }
 

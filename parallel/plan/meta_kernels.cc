@@ -64,12 +64,12 @@ Tensor OfTable(const Tensor& gradient, const Tensor&, c10::SymInt rows, c10::Sym
 
 // (batch, channels, height, width) and (channels out, channels in, height, width).
 Tensor Convolved(const Tensor& x, const Tensor& weight, const MaybeTensor&, c10::SymIntArrayRef stride,
-                 c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation, bool transposed, c10::SymIntArrayRef,
-                 c10::SymInt) {
+                 c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation, bool transposed,
+                 c10::SymIntArrayRef, c10::SymInt) {
   TORCH_CHECK_NOT_IMPLEMENTED(!transposed, "transposed convolution has no kernel for the meta device");
-  const auto sizes = at::native::conv_output_size(
-      x.sizes(), weight.sizes(), C10_AS_INTARRAYREF_SLOW(padding), C10_AS_INTARRAYREF_SLOW(stride),
-      C10_AS_INTARRAYREF_SLOW(dilation));
+  const auto sizes =
+      at::native::conv_output_size(x.sizes(), weight.sizes(), C10_AS_INTARRAYREF_SLOW(padding),
+                                   C10_AS_INTARRAYREF_SLOW(stride), C10_AS_INTARRAYREF_SLOW(dilation));
   return at::empty(sizes, x.options());
 }
 Three OfConvolved(const Tensor& gradient, const Tensor& x, const Tensor& weight, c10::SymIntArrayRef,

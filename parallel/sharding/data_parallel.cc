@@ -139,9 +139,9 @@ void DataParallel::AddGradient(const at::Tensor& parameter, const at::Tensor& gr
 void DataParallel::SumPartialGradients() { engine_->SumPartialGradients(); }
 
 double DataParallel::GradientNorm() {
-  PLAIT_CHECK(engine_->reduced)
-      << "an optimizer's Step, or GradientNorm, without gradients that are reduced: call Backward before it, for the "
-         "last micro-batch with {.last = true}";
+  PLAIT_CHECK(engine_->reduced) << "an optimizer's Step, or GradientNorm, without gradients that are "
+                                   "reduced: call Backward before it, for the "
+                                   "last micro-batch with {.last = true}";
   engine_->SumPartialGradients();
   return engine_->GradientNorm();
 }

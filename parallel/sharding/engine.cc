@@ -222,7 +222,8 @@ void DataParallel::Engine::BroadcastReplicated(const ReplicatedTensor& replicate
   axes.push_back(replicated.unit->replicate_axis);
   // Copies of a tied one on two pipeline stages.
   const std::vector<std::string>& partial = replicated.parameter->placement.partial;
-  if (replicated.parameter->role == ParameterRole::kFrozen) axes.insert(axes.end(), partial.begin(), partial.end());
+  if (replicated.parameter->role == ParameterRole::kFrozen)
+    axes.insert(axes.end(), partial.begin(), partial.end());
   at::Tensor values = replicated.parameter->tensor;
   for (const std::string& name : axes) {
     const comm::Communicator axis = AxisOrSelf(mesh, name);

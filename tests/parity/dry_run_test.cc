@@ -138,8 +138,9 @@ models::Batch MakeBatch(Kind kind, at::Device device, std::int64_t samples) {
             at::randint(10, {samples}, tokens)};
   }
   if (kind == Kind::kConvolutions || kind == Kind::kDense) {
-    const std::vector<std::int64_t> sizes =
-        kind == Kind::kDense ? std::vector<std::int64_t>{samples, 40} : std::vector<std::int64_t>{samples, 1, 14, 12};
+    const std::vector<std::int64_t> sizes = kind == Kind::kDense
+                                                ? std::vector<std::int64_t>{samples, 40}
+                                                : std::vector<std::int64_t>{samples, 1, 14, 12};
     return {at::randn(sizes, at::TensorOptions(at::kFloat)).to(device), at::randint(10, {samples}, tokens)};
   }
   return {at::randint(kVocabulary, {samples, kSequence}, tokens),

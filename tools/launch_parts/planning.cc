@@ -266,9 +266,9 @@ int CoresOfSlurm(int cpus) {
   cpu_set_t usable, all;
   CPU_ZERO(&usable);
   CPU_ZERO(&all);
-  for (long cpu = 0; cpu < std::min<long>(sysconf(_SC_NPROCESSORS_CONF), CPU_SETSIZE); ++cpu) CPU_SET(cpu, &all);
-  const bool are_ours =
-      sched_getaffinity(0, sizeof usable, &usable) == 0 && CPU_COUNT(&usable) == cpus;
+  for (long cpu = 0; cpu < std::min<long>(sysconf(_SC_NPROCESSORS_CONF), CPU_SETSIZE); ++cpu)
+    CPU_SET(cpu, &all);
+  const bool are_ours = sched_getaffinity(0, sizeof usable, &usable) == 0 && CPU_COUNT(&usable) == cpus;
   return std::min(cpus, CoresOf(are_ours ? usable : all));
 }
 
@@ -301,7 +301,8 @@ absl::StatusOr<Surroundings> ReadSurroundings(const Settings& settings) {
                               : in_pbs ? std::getenv("NCPUS")
                                        : nullptr,
                               UsableCores());
-  if (in_slurm && comm::IndexOfHost(here.job.hosts, here.job.host) >= 0) here.cores = CoresOfSlurm(here.cores);
+  if (in_slurm && comm::IndexOfHost(here.job.hosts, here.job.host) >= 0)
+    here.cores = CoresOfSlurm(here.cores);
   here.as_root = geteuid() == 0;
   here.threads_set = std::getenv("OMP_NUM_THREADS") != nullptr;
   here.resolves = [](const std::string& host) {

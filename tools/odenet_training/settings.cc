@@ -117,18 +117,15 @@ void OdeNetSettings::Bind(training::SettingsTable& table) {
 
 void OdeNetSettings::BindNetwork(training::SettingsTable& table) {
   table.Group("Network");
-  table.Add("layers", &layers, "residual layers (indian_pines: 16; mnist, fashion: 8)",
-            OnResume::kSame);
+  table.Add("layers", &layers, "residual layers (indian_pines: 16; mnist, fashion: 8)", OnResume::kSame);
   table.Add("channels", &channels, "width of the network (indian_pines: 32; mnist, fashion: 4)",
             OnResume::kSame);
   table.Add("final_time", &final_time,
             "T: a layer is u + T/layers F(u) (ODENet); 0: u + F(u) (ResNet) (other problems than peaks: 1)",
             OnResume::kSame);
-  table.Add("form", &form,
-            "dense, or conv: convolutions over the bands or the image (mnist, fashion: conv)",
+  table.Add("form", &form, "dense, or conv: convolutions over the bands or the image (mnist, fashion: conv)",
             OnResume::kSame);
-  table.Add("activation", &activation, "tanh, relu or smooth-relu (mnist, fashion: relu)",
-            OnResume::kSame);
+  table.Add("activation", &activation, "tanh, relu or smooth-relu (mnist, fashion: relu)", OnResume::kSame);
   table.Add("time_weights", &time_weights,
             "per-layer; piecewise: constant over layers / controls layers; spline: linear between --controls "
             "points",
@@ -137,8 +134,7 @@ void OdeNetSettings::BindNetwork(training::SettingsTable& table) {
   table.Add("initial_weights", &initial_weights,
             "standard deviation of the layers' initial weights; negative: as torch.nn.Linear's",
             OnResume::kSame);
-  table.Add("hidden", &hidden, "hidden units of the closing layer (mnist, fashion: 32)",
-            OnResume::kSame);
+  table.Add("hidden", &hidden, "hidden units of the closing layer (mnist, fashion: 32)", OnResume::kSame);
 }
 
 absl::Status OdeNetSettings::ChooseDefaults(training::SettingsTable& table) {

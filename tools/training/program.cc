@@ -82,10 +82,11 @@ bool PollsStopSignals(const Settings& settings) {
 
 // Flags that a repetition must not reuse are commented out: where the run wrote, and what it resumed from.
 std::string FlagFile(const std::string& program, const SettingsTable& table, int ranks) {
-  return absl::StrCat("# ", program, " --flagfile=THIS_FILE repeats this run: ", ranks,
-                      ranks == 1 ? " rank" : " ranks", ", revision ", Revision(), "\n",
-                      table.FlagFile({"outputs", "history", "checkpoint_dir", "checkpoint_interval", "keep_last",
-                                      "resume", "save_model", "eval_only", "prepare_only", "dry_run"}));
+  return absl::StrCat(
+      "# ", program, " --flagfile=THIS_FILE repeats this run: ", ranks, ranks == 1 ? " rank" : " ranks",
+      ", revision ", Revision(), "\n",
+      table.FlagFile({"outputs", "history", "checkpoint_dir", "checkpoint_interval", "keep_last", "resume",
+                      "save_model", "eval_only", "prepare_only", "dry_run"}));
 }
 
 absl::Status TakeSizes(const Program& program, const std::vector<comm::MeshAxis>& axes, Run& run) {

@@ -180,7 +180,8 @@ void JobOutput::Finish(double seconds, int interrupt) {
   while (waits() && NowSeconds() < deadline) {
     pollfd wait[3] = {{.fd = interrupt, .events = POLLIN, .revents = 0}};
     const std::vector<int> files = FilesToWaitFor();
-    for (std::size_t i = 0; i < files.size(); ++i) wait[i + 1] = {.fd = files[i], .events = POLLOUT, .revents = 0};
+    for (std::size_t i = 0; i < files.size(); ++i)
+      wait[i + 1] = {.fd = files[i], .events = POLLOUT, .revents = 0};
     poll(wait, std::size(wait), kMillisecondsBetweenLooks);
     if (wait[0].revents != 0) return;
     WriteWaiting();

@@ -96,7 +96,7 @@ class JobOutput {
   JobOutputOptions options_;
   std::map<int, Source> sources_;
   std::deque<std::pair<int, std::string>> last_errors_;  // of ranks
-  OutputQueue queues_[2];  // by Stream
+  OutputQueue queues_[2];                                // by Stream
   double last_write_ = 0;
   bool user_left_ = false;
   bool drops_ = false;

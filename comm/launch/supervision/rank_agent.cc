@@ -257,8 +257,8 @@ int RunRankAgent(const std::vector<std::string>& command) {
   const Launcher launcher = DetectLauncher();
   const int socket = address ? ConnectToSupervisor(*address) : -1;
   if (socket < 0) {
-    std::fprintf(stderr, "launch: rank %d on %s cannot reach launch and %s\n", launcher.rank, base::HostName().c_str(),
-                 kWithoutAgent);
+    std::fprintf(stderr, "launch: rank %d on %s cannot reach launch and %s\n", launcher.rank,
+                 base::HostName().c_str(), kWithoutAgent);
     return Become(command);
   }
   const ProcessEnd end = Agent(socket, launcher, address->token).Run(command);
