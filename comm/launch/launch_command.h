@@ -36,8 +36,7 @@ struct LaunchPlan {
   std::string executable = "mpirun";  // name or path of the starter
   int ranks = 1;
   int ranks_per_node = 0;  // 0: the starter's default
-  bool by_slots =
-      false;  // as many on each host as it has slots there, in the hosts' order (mpirun's --map-by)
+  bool by_slots = false;   // as many on each host as it has slots there (mpirun's --map-by slot)
   int cores_per_rank = 1;  // for kDepth, and srun's -c
   Binding binding = Binding::kNone;
   bool oversubscribe = false;         // allow more ranks than cores
