@@ -104,8 +104,8 @@ std::shared_ptr<models::BlockModel> MakeModel(Kind kind) {
     return std::make_shared<odenet::OdeNet>(
         odenet::OdeNetOptions{
             .form = dense ? odenet::Form::kDense : odenet::Form::kConv2d,
-            .sample = dense ? std::vector<std::int64_t>{40} : std::vector<std::int64_t>{14, 12},
-            .channels = dense ? 64 : 6,
+            .sample = dense ? std::vector<std::int64_t>{40} : std::vector<std::int64_t>{40, 36},
+            .channels = dense ? 64 : 12,
             .layers = 8,
             // Own kernels of convolutions and relu (models/odenet/own_step.h) keep less than the plan says.
             .activation = dense ? odenet::Activation::kRelu : odenet::Activation::kTanh,
@@ -140,7 +140,7 @@ models::Batch MakeBatch(Kind kind, at::Device device, std::int64_t samples) {
   if (kind == Kind::kConvolutions || kind == Kind::kDense) {
     const std::vector<std::int64_t> sizes = kind == Kind::kDense
                                                 ? std::vector<std::int64_t>{samples, 40}
-                                                : std::vector<std::int64_t>{samples, 1, 14, 12};
+                                                : std::vector<std::int64_t>{samples, 1, 40, 36};
     return {at::randn(sizes, at::TensorOptions(at::kFloat)).to(device), at::randint(10, {samples}, tokens)};
   }
   return {at::randint(kVocabulary, {samples, kSequence}, tokens),
@@ -344,12 +344,13 @@ TEST(DryRun, PlansTheMemoryOfEverySlot) {
 TEST(DryRun, OfAGptIsTheRun) { ExpectDryRunsAreRuns(Kind::kGpt); }
 TEST(DryRun, OfALlamaIsTheRun) { ExpectDryRunsAreRuns(Kind::kLlama); }
 TEST(DryRun, OfAVitIsTheRun) { ExpectDryRunsAreRuns(Kind::kVit); }
+// Two stages: a rank with one layer takes little beside what LibTorch's convolutions need for a moment, which no plan has.
 TEST(DryRun, OfAnOdeNetworkIsTheRun) {
-  const std::string n = absl::StrCat(World().size());
+  const std::string n = absl::StrCat(World().size()), half = absl::StrCat(World().size() / 2);
   for (const Kind kind : {Kind::kConvolutions, Kind::kDense}) {
     ExpectDryRunIsTheRun({kind, "dp_replicate=" + n});
     ExpectDryRunIsTheRun({kind, "dp_shard=" + n, "fsdp", 2});
-    ExpectDryRunIsTheRun({kind, "pp=" + n, "ddp", 8});
+    ExpectDryRunIsTheRun({kind, "pp=2,dp_replicate=" + half, "ddp", 8});
   }
 }
 // A limit that one rank's plan exceeds and that of split states, layers and stages keeps.
