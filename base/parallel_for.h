@@ -4,9 +4,9 @@
 //     for (std::int64_t row = first; row < last; ++row) ...
 //   });
 //
-// at::parallel_for is a template in LibTorch's headers: it runs in parallel only where it is compiled with OpenMP, and
-// linked against the OpenMP runtime that LibTorch uses. //base:parallel_for is the only library compiled so; all others
-// must call it instead of at::parallel_for (tools/check enforces this).
+// at::parallel_for is a template in LibTorch's headers: compiled without OpenMP it runs on one thread, and compiled by
+// clang with OpenMP on the threads of a second runtime beside LibTorch's. ParallelFor calls LibTorch's own runtime
+// (libgomp) with any compiler; use it instead of at::parallel_for (tools/check enforces this).
 #ifndef PLAIT_BASE_PARALLEL_FOR_H_
 #define PLAIT_BASE_PARALLEL_FOR_H_
 

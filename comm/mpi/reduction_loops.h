@@ -9,6 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/vector_loops.h"
 #include "comm/half_precision.h"
 #include "comm/mpi/reduction_families.h"
 #include "comm/operation.h"
@@ -62,7 +63,7 @@ struct And {
 // Arrays that overlap are equal, so the loop's iterations are independent.
 template <typename T, typename Op>
 void Combine(const T* a, const T* b, T* out, std::int64_t n, Op op) {
-#pragma GCC ivdep
+  PLAIT_INDEPENDENT_ITERATIONS
   for (std::int64_t i = 0; i < n; ++i) out[i] = op(a[i], b[i]);
 }
 

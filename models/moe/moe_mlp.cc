@@ -80,7 +80,7 @@ std::int64_t CountTokens(const models::Batch& batch) {
 
 MoeMlp::MoeMlp(torch::nn::Module& parent, const std::string& name, std::int64_t layer, std::int64_t width,
                const MoeOptions& options, const at::TensorOptions& tensor_options)
-    : layer_(layer), width_(width), options_(options), module_(Container(parent, name)) {
+    : layer_(layer), options_(options), module_(Container(parent, name)) {
   const std::int64_t experts = options.gate.experts, hidden = options.hidden;
   const auto router = Container(*module_, "router"), of_experts = Container(*module_, "experts");
   const auto add = [&](const char* parameter, at::IntArrayRef shape) {

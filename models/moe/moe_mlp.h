@@ -106,7 +106,7 @@ class MoeMlp {
   void Count(const RoutedTokens& routed, const ExpertPlacement& placement);
   bool training() const;
 
-  std::int64_t layer_, width_;
+  std::int64_t layer_;
   MoeOptions options_;
   std::shared_ptr<torch::nn::Module> module_;
   at::Tensor router_, noise_, bias_;

@@ -15,7 +15,7 @@
 #include <numbers>
 
 #include "base/parallel_for.h"
-#include "base/vector_clones.h"
+#include "base/vector_loops.h"
 
 namespace plait::moe {
 namespace {

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/parallel_for.h"
+#include "base/vector_loops.h"
 #include "models/rowwise/kernels/row_functions.h"
 
 namespace plait::moe {
@@ -117,7 +118,7 @@ void BackwardOnHost(const at::Tensor& gradient, const RowNumbers& index, const a
       const T *const g = from + index[i] * width, *const r = row_data + i * width;
       const auto factor = static_cast<SumType<T>>(scale[i]);
       SumType<T> dot = 0;
-#pragma GCC ivdep
+      PLAIT_INDEPENDENT_ITERATIONS
       for (std::int64_t j = 0; j < width; ++j) {
         const auto value = static_cast<SumType<T>>(g[j]);
         dot += value * static_cast<SumType<T>>(r[j]);

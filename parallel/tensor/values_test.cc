@@ -10,7 +10,7 @@
 namespace plait::tensor_parallel {
 namespace {
 
-const auto kIdentity = [](const at::Tensor& x) { return x; };
+at::Tensor Identity(const at::Tensor& x);
 
 template <typename A, typename B>
 concept Adds = requires(const A& a, const B& b) {
@@ -18,7 +18,7 @@ concept Adds = requires(const A& a, const B& b) {
 };
 template <typename A>
 concept Maps = requires(const A& a) {
-  Map(a, kIdentity);
+  Map(a, Identity);
 };
 template <typename A>
 concept AllReduces = requires(const TensorAxis& axis, const A& a) {

@@ -3,7 +3,7 @@
 
 # What each group is for is printed when one of it has to be installed.
 PACKAGE_GROUPS=(
-  "compiler and build tools: g++ pkg-config"
+  "compilers and build tools: clang-19 g++ pkg-config"
   "Bazel: bazel-bootstrap bazel-rules-java"
   "messages between ranks (MPI): openmpi-bin libopenmpi-dev libhwloc-dev"
   "data files (HDF5, compression): libhdf5-openmpi-dev zlib1g-dev liblzma-dev"
@@ -22,7 +22,7 @@ PACKAGE_GROUPS=(
 )
 
 # Not installed by set-up: what one command needs.
-#   tests/fuzz/run: clang-16 libclang-rt-16-dev
+#   tests/fuzz/run: libclang-rt-19-dev
 
 installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 

@@ -17,6 +17,8 @@ fail() {
 . "$here/packages.sh"
 # shellcheck source=third_party/setup/libtorch.sh
 . "$here/libtorch.sh"
+# shellcheck source=third_party/setup/compiler.sh
+. "$here/compiler.sh"
 # shellcheck source=third_party/setup/python.sh
 . "$here/python.sh"
 
@@ -68,6 +70,7 @@ write_rc() {
     echo "# Written by ./bazelw for this machine."
     echo "build --disk_cache=$cache/plait/bazel-disk"
     echo "build --jobs=$(jobs)"
+    echo "build --repo_env=CC=$compiler"
     bazel_options
     case "$(command -v bazel)" in
       /bin/bazel | /usr/bin/bazel | /usr/local/bin/bazel) ;; # where tests look, too
@@ -112,6 +115,7 @@ main() {
   fi
   install_packages
   install_libtorch "$cache/plait"
+  install_compiler "$cache/plait"
   install_python "$cache/plait"
   fetch_recordings "$cache"
   rm -rf "$cache/plait/tmp"

@@ -1,7 +1,9 @@
 #include "models/simd/avx512.h"
 
 // GCC 12's induction-variable optimization makes these kernels up to a third slower; it does not affect those for AVX2.
+#ifndef __clang__
 #pragma GCC optimize("no-ivopts")
+#endif
 #include "models/odenet/kernels/compute_step.h"
 
 namespace plait::odenet {
