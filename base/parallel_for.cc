@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-// Of libgomp, which LibTorch uses: what g++ calls for `#pragma omp parallel`. clang would call another runtime.
+// Of libgomp, which LibTorch uses: what g++ calls for OpenMP's parallel regions. clang calls another runtime.
 extern "C" {
 void GOMP_parallel(void (*body)(void* data), void* data, unsigned threads, unsigned flags);
 int omp_get_num_threads();
@@ -42,7 +42,8 @@ struct Loop {
 // The range of one thread of a parallel region: as many threads get one as there are grains, all of one length.
 void RunRange(void* data) {
   auto& loop = *static_cast<Loop*>(data);
-  const std::int64_t ranges = std::min<std::int64_t>(omp_get_num_threads(), (loop.count - 1) / loop.grain + 1);
+  const std::int64_t ranges =
+      std::min<std::int64_t>(omp_get_num_threads(), (loop.count - 1) / loop.grain + 1);
   const std::int64_t length = (loop.count - 1) / ranges + 1;
   const std::int64_t first = omp_get_thread_num() * length;
   if (first >= loop.count) return;
