@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
@@ -99,8 +100,16 @@ absl::Status AddName(absl::string_view list, absl::string_view name, std::vector
 
 bool ReadSlots(absl::string_view text, int* slots) { return absl::SimpleAtoi(text, slots) && *slots > 0; }
 
+// "slots = 4" as "slots=4": Open MPI reads both.
+std::string WithoutBlanksAroundEquals(absl::string_view line) {
+  std::vector<absl::string_view> parts = absl::StrSplit(line, '=');
+  for (absl::string_view& part : parts) part = absl::StripAsciiWhitespace(part);
+  return absl::StrJoin(parts, "=");
+}
+
 // "host", "host:4", "host slots=4 max_slots=8".
-bool ParseHostLine(absl::string_view line, HostSlots* entry) {
+bool ParseHostLine(absl::string_view text, HostSlots* entry) {
+  const std::string line = WithoutBlanksAroundEquals(text);
   const std::vector<absl::string_view> words =
       absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
   const std::vector<absl::string_view> parts = absl::StrSplit(words[0], absl::MaxSplits(':', 1));

@@ -90,7 +90,7 @@ TEST(ParseHostFile, CountsALinePerSlot) {
 }
 
 TEST(ParseHostFile, ReadsSlotsOfBothMpis) {
-  EXPECT_THAT(Pairs(ParseHostFile("# mine\na slots=4 max_slots=8\r\n\nb:2  # MPICH\nc\n", "hosts")),
+  EXPECT_THAT(Pairs(ParseHostFile("# mine\na slots = 4 max_slots =8\r\n\nb:2  # MPICH\nc\n", "hosts")),
               ElementsAre(std::pair("a", 4), std::pair("b", 2), std::pair("c", 1)));
 }
 
