@@ -10,15 +10,13 @@
 namespace plait::tensor_parallel {
 namespace {
 
-at::Tensor Identity(const at::Tensor& x);
-
 template <typename A, typename B>
 concept Adds = requires(const A& a, const B& b) {
   Add(a, b);
 };
 template <typename A>
-concept Maps = requires(const A& a) {
-  Map(a, Identity);
+concept Maps = requires(const A& a, at::Tensor (*function)(const at::Tensor&)) {
+  Map(a, function);
 };
 template <typename A>
 concept AllReduces = requires(const TensorAxis& axis, const A& a) {
