@@ -6,5 +6,4 @@
 #include <ATen/Parallel.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
-#include <torch/nn/module.h>
 #include <torch/types.h>
