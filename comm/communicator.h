@@ -48,7 +48,9 @@ class Work {
   Work& operator=(Work&&) noexcept;
   ~Work();
 
-  bool Test();  // true once complete; never blocks. Advances all operations of the process.
+  // True once complete; never blocks. Advances all operations of the process. The session's timeout for missing ranks does
+  // not apply to a loop of Test: finish with Wait.
+  bool Test();
   void Wait();  // blocks until complete; returns at once if default-constructed or already complete
   bool valid() const { return pending_ != nullptr; }
 

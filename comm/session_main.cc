@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 
 #include "base/terminal.h"
@@ -40,6 +41,8 @@ int RunMain(int argc, char** argv, const SessionOptions& options,
     if (!status.ok() && session->world().rank() == 0) PrintError(argv[0], status);
     session->Finish();
     return status.ok() ? 0 : 1;
+  } catch (const std::bad_alloc&) {
+    session->Fail("out of memory (std::bad_alloc); choose smaller sizes, or more hosts");
   } catch (const std::exception& error) {
     // Text of several lines (a stack trace of LibTorch) would hide which rank it was.
     const std::string text = error.what();

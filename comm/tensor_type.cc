@@ -1,10 +1,13 @@
 #include "comm/tensor_type.h"
 
+#include <optional>
+
 #include "base/check.h"
 
 namespace plait::comm {
+namespace {
 
-DataType TypeOf(at::ScalarType type) {
+std::optional<DataType> FindType(at::ScalarType type) {
   switch (type) {
     case at::kFloat:
       return DataType::kFloat32;
@@ -23,9 +26,18 @@ DataType TypeOf(at::ScalarType type) {
     case at::kBool:
       return DataType::kBool;
     default:
-      PLAIT_CHECK(false) << "collectives have no type " << type;
+      return std::nullopt;
   }
-  return DataType::kUInt8;
 }
+
+}  // namespace
+
+DataType TypeOf(at::ScalarType type) {
+  const std::optional<DataType> found = FindType(type);
+  PLAIT_CHECK(found.has_value()) << "collectives have no type " << type;
+  return *found;
+}
+
+bool HasDataType(at::ScalarType type) { return FindType(type).has_value(); }
 
 }  // namespace plait::comm

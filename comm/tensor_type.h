@@ -11,6 +11,9 @@ namespace plait::comm {
 // Local. Aborts for types that collectives do not support (comm/tensor_collectives.h).
 DataType TypeOf(at::ScalarType type);
 
+// Whether collectives support the type. Local.
+bool HasDataType(at::ScalarType type);
+
 }  // namespace plait::comm
 
 #endif  // PLAIT_COMM_TENSOR_TYPE_H_

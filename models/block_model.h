@@ -90,11 +90,12 @@ enum class UsedBy { kPrologue, kEpilogue, kBoth };
 struct ParameterSpec {
   std::string name;    // in the state dict
   at::Tensor tensor;   // the model's own handle: replacing its data (set_data) replaces the model's
-  bool decays = true;  // subject to weight decay: matrices and embeddings, neither biases nor norms
+  bool decays = true;  // subject to weight decay, with or without a gradient: matrices and embeddings, not biases
   ParameterRole role = ParameterRole::kTrained;
   Placement placement = {};
-  UsedBy used_by =
-      UsedBy::kBoth;  // read in root units only; kBoth is always correct but may take additional memory
+  // Read in root units only. kBoth is correct for every parameter but may take additional memory; a buffer that both ends
+  // would have is refused where they are on different pipeline stages.
+  UsedBy used_by = UsedBy::kBoth;
 };
 
 // Parameters that are used together and communicated as one flat buffer (the unit of FSDP).

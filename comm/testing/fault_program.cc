@@ -42,6 +42,7 @@ void Misbehave(const Communicator& tp, const std::string& fault, const std::vect
   if (fault == "crash") raise(SIGSEGV);
   if (fault == "sleep" || fault == "terminate") sleep(600);
   if (fault == "throw") throw std::runtime_error("the disk is on fire");
+  if (fault == "allocate") values.resize(std::size_t{1} << 60);
   if (fault == "other_operation") tp.Broadcast(BufferOf(absl::MakeSpan(values)), 0);
   if (fault == "other_size") tp.AllReduce(BufferOf(absl::MakeSpan(values).first(1024)));
 }

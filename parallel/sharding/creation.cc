@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "comm/buffer.h"
 #include "comm/gathered_text.h"
+#include "comm/tensor_type.h"
 
 namespace plait::parallel {
 namespace {
@@ -80,6 +81,10 @@ absl::Status CheckParameter(const ParameterSpec& parameter, const at::Tensor& fi
     return absl::InvalidArgumentError(absl::StrCat(parameter.name, ": ", what));
   };
   if (tensor.is_meta() && !initializes) return bad("is on the meta device, and no initializer is given");
+  if (!comm::HasDataType(tensor.scalar_type())) {
+    return bad(absl::StrCat("is ", toString(tensor.scalar_type()),
+                            ", which collectives do not support; convert it to Int, or leave it out"));
+  }
   if (!IsTrained(parameter)) {
     if (tensor.requires_grad()) return bad("is frozen or a buffer, but requires a gradient");
     return absl::OkStatus();
@@ -144,6 +149,11 @@ absl::Status CheckReproducible(const comm::DeviceMesh& mesh, const std::vector<P
   if (!first.tensor.is_meta()) device = first.tensor.device();
   const bool has_one_order = device.is_cpu() || device.is_meta();
   if (!has_one_order) return absl::InvalidArgumentError("reproducible sums: expected parameters on CPU");
+  if (const at::ScalarType type = first.tensor.scalar_type(); type != at::kFloat && type != at::kDouble) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("reproducible sums: parameters are ", toString(type),
+                     "; expected Float or Double, with compute_type for narrower computation"));
+  }
   for (const ParameterUnit& unit : units) {
     for (const std::string& name : {unit.replicate_axis, unit.shard_axis}) {
       const int ranks = AxisOrSelf(mesh, name).size();

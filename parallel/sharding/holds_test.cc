@@ -1,6 +1,7 @@
 // Forward and backward passes in unusual orders, against the same passes on plain tensors, in float64; and the errors
 // of invalid ones.
 #include <ATen/ops/mm.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -331,6 +332,23 @@ TEST(Holds, ATensorThatIsListedTwiceIsRefused) {
     EXPECT_THAT(std::string(dp.status().message()), HasSubstr("is the same tensor as block.0."));
     EXPECT_THAT(std::string(dp.status().message()), HasSubstr("list a tied parameter once, in a root unit"));
   }
+}
+
+TEST(Holds, TypesThatCannotBeReducedAreRefused) {
+  const auto error = [](TestingModel& model, const DataParallelOptions& options) {
+    return std::string(DataParallel::Create(*comm::DeviceMesh::Create(World(), {{"dp_replicate", World().size()}}),
+                                            model.units, options)
+                           .status()
+                           .message());
+  };
+  TestingModel narrow(at::kBFloat16);
+  EXPECT_THAT(error(narrow, {.strategy = Strategy::kDdp, .reproducible = true}),
+              HasSubstr("reproducible sums: parameters are BFloat16; expected Float or Double"));
+  TestingModel model(at::kDouble);
+  model.units[0].parameters.push_back(
+      {"steps", at::zeros({2}, at::kChar), /*decays=*/false, models::ParameterRole::kBuffer});
+  EXPECT_THAT(error(model, {.strategy = Strategy::kDdp}),
+              HasSubstr("steps: is Char, which collectives do not support"));
 }
 
 }  // namespace

@@ -76,6 +76,15 @@ class ResumeTest(runs.OdeNetTest):
         run = self.train(*command, ranks=2)
         self.assertEqual(len(run.logged("layer-parallel: ") + run.logged("serial: ")), 2, run.out)
 
+    def test_flags_that_need_the_settings_of_the_checkpoint(self):
+        self.train("--nested", "--nested-levels=2", "--force-lp", "--lp-cfactor=2", "--checkpoint-dir=" + self.path("kept"), outputs="a")
+        resume = "--resume=" + self.path("kept")
+        run = self.train("--epochs=2", "--compare", resume, outputs="b")  # --compare needs the solver
+        self.assertEqual(len(run.logged("layer-parallel: ") + run.logged("serial: ")), 2, run.out)
+        self.train("--epochs=2", "--nested-epochs=1", resume, outputs="c")  # --nested-epochs needs --nested
+        run = self.train("--timeout=-1", resume, code=2, outputs="d")
+        self.assertIn("train_odenet: --timeout=-1: ", run.err)
+
     def test_on_other_ranks(self):
         """A checkpoint of a coarse level of two ranks, on one."""
         flags = [*NESTED, "--layers=16", "--lp-cfactor=2", "--lp-fwd-iters=9", "--lp-iters=9"]

@@ -58,7 +58,9 @@ absl::Status GptSettings::ChooseDefaults(training::SettingsTable& table) {
     preset = dashed;
     PLAIT_ASSIGN_OR_RETURN(const training::NamedValues values, ValuesOf(known));
     for (const auto& [name, value] : values) PLAIT_RETURN_IF_ERROR(table.SetDefault(name, value));
-    if (!moe.used && !table.Given("moe")) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("moe_", "--moe"));
+    if (!moe.used && !table.Given("moe") && resume.empty()) {
+      PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("moe_", "--moe"));
+    }
     return optimizer.ChooseDefaults(table, !resume.empty());
   }
   return absl::InvalidArgumentError(

@@ -141,6 +141,7 @@ absl::Status OdeNetSettings::ChooseDefaults(training::SettingsTable& table) {
   PLAIT_RETURN_IF_ERROR(OneOf("problem", problem, ProblemNames()));
   for (const auto& [name, value] : Problems().at(problem))
     PLAIT_RETURN_IF_ERROR(table.SetDefault(name, value));
+  if (!resume.empty()) return absl::OkStatus();  // its checkpoint may have what these belong to
   if (!nested && !study) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("nested_", "--nested or --study"));
   if (!study) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("study_", "--study"));
   if (time_weights != "per-layer") return absl::OkStatus();

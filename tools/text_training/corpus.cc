@@ -21,7 +21,13 @@ namespace plait::text_training {
 namespace {
 
 absl::Status CheckTokenizer(const TextSettings& settings) {
-  if (settings.tokenizer == "characters" || !settings.bpe_folder.empty()) return absl::OkStatus();
+  const std::string& folder = settings.bpe_folder;
+  if (settings.tokenizer == "characters") {
+    if (folder.empty() || folder == settings.initial_model()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("--bpe-folder=", folder, ": expected --tokenizer=gpt2 or sentencepiece"));
+  }
+  if (!folder.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--tokenizer=", settings.tokenizer, ": expected --bpe-folder=DIR with its files"));
 }

@@ -58,6 +58,13 @@ TEST(CorpusTest, ATokenizerWithFilesNeedsTheirFolder) {
             "--tokenizer=sentencepiece: expected --bpe-folder=DIR with its files");
 }
 
+TEST(CorpusTest, ATokenizersFolderNeedsTheTokenizer) {
+  TestSettings settings;
+  settings.bpe_folder = "bytes";
+  EXPECT_EQ(OpenCorpus(settings, comm::testing::World(), [](const std::string&) {}).status().message(),
+            "--bpe-folder=bytes: expected --tokenizer=gpt2 or sentencepiece");
+}
+
 TEST(CorpusTest, TooShort) {
   std::vector<std::string> notes;
   EXPECT_EQ(Open("", &notes).status().code(), absl::StatusCode::kInvalidArgument);

@@ -35,12 +35,6 @@ absl::Status CheckRun(const TextSettings& s) {
     return Invalid(
         absl::StrCat("--peak-flops=", s.peak_flops, ": expected a number such as 312e12, measure or none"));
   }
-  if (s.init_from == "resume" && s.resume.empty()) {
-    return Invalid("--init-from=resume: expected --resume=DIR or --checkpoint-dir=DIR");
-  }
-  if (!s.resume.empty() && s.resume != "auto" && !s.initial_model().empty()) {
-    return Invalid("--resume and --init-from are mutually exclusive: leave one out");
-  }
   return absl::OkStatus();
 }
 
@@ -87,6 +81,16 @@ void TextSettings::BindText(training::SettingsTable& table, const std::string& d
 void TextSettings::Complete(const std::vector<comm::MeshAxis>&) {
   if (init_from == "resume" && resume.empty()) resume = checkpoint_dir;
   if (bpe_folder.empty()) bpe_folder = initial_model();
+}
+
+absl::Status TextSettings::CheckStart() const {
+  if (init_from == "resume" && resume.empty()) {
+    return Invalid("--init-from=resume: expected --resume=DIR or --checkpoint-dir=DIR");
+  }
+  if (!resume.empty() && resume != "auto" && !initial_model().empty()) {
+    return Invalid("--resume and --init-from are mutually exclusive: leave one out");
+  }
+  return Settings::CheckStart();
 }
 
 absl::Status TextSettings::CheckText(const std::vector<comm::MeshAxis>& axes) const {

@@ -49,6 +49,7 @@ struct TextSettings : training::Settings {
     return optimizer.ChooseDefaults(table, !resume.empty());
   }
   void Complete(const std::vector<comm::MeshAxis>& axes) override;
+  absl::Status CheckStart() const override;
   std::vector<std::string> narrow_types() const override { return {"bfloat16", "float16"}; }
   bool runs_on_one_rank() const override { return prepare_only; }
 

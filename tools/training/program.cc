@@ -49,13 +49,14 @@ absl::Status CheckUsed(const Settings& settings, const SettingsTable& table) {
   return table.CheckNoneGiven("keep_last", "--checkpoint-dir=DIR");
 }
 
-// The number of ranks that the run will have, with the settings checked for it.
+// The number of ranks that the run will have, with the settings checked for it; with --resume as far as they do not come
+// from the checkpoint, RunOnRank() checks the rest.
 absl::StatusOr<int> CheckedRanks(Settings& settings, const comm::Launcher& launcher) {
   PLAIT_ASSIGN_OR_RETURN(const int ranks,
                          RanksOfRun(settings.nproc, settings.mesh, launcher, settings.DefaultRanks()));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, settings.Axes(ranks));
   settings.Complete(axes);
-  PLAIT_RETURN_IF_ERROR(settings.Check(axes));
+  PLAIT_RETURN_IF_ERROR(settings.resume.empty() ? settings.Check(axes) : settings.CheckStart());
   return ranks;
 }
 

@@ -337,23 +337,33 @@ absl::Status Settings::CheckLayerParallel(const std::vector<comm::MeshAxis>& axe
   return absl::OkStatus();
 }
 
-absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) const {
-  PLAIT_RETURN_IF_ERROR(AtLeast("batch-size", batch_size, 1));
-  PLAIT_RETURN_IF_ERROR(AtLeast("global-batch-size", global_batch_size, 0));
-  PLAIT_RETURN_IF_ERROR(AtLeast("gradient-accumulation-steps", gradient_accumulation_steps, 1));
-  PLAIT_RETURN_IF_ERROR(CheckStepSamples(*this, DataRanks(axes)));
+absl::Status Settings::CheckStart() const {
   PLAIT_RETURN_IF_ERROR(AtLeast("nproc", nproc, 0));
-  PLAIT_RETURN_IF_ERROR(CheckLayerParallel(axes));
-  if (reproducible) PLAIT_RETURN_IF_ERROR(CheckReproducible(axes));
-  const bool has_stages = !axes.empty() && axes[0].name == "pp";
-  PLAIT_RETURN_IF_ERROR(PipelineSchedule(has_stages ? axes[0].size : 1, DataRanks(axes)).status());
-  PLAIT_RETURN_IF_ERROR(OneOf("context-attention", context_attention, {"ring", "ulysses"}));
   PLAIT_RETURN_IF_ERROR(device::ParseDeviceKind(device).status());
   PLAIT_RETURN_IF_ERROR(AtLeast("threads", threads, 1));
   PLAIT_RETURN_IF_ERROR(Positive("timeout", timeout));
   PLAIT_RETURN_IF_ERROR(Positive("grace", grace));
   PLAIT_RETURN_IF_ERROR(AtLeast("checkpoint-interval", checkpoint_interval, 0));
   PLAIT_RETURN_IF_ERROR(AtLeast("keep-last", keep_last, 0));
+  if (!checkpoint_dir.empty()) return absl::OkStatus();
+  if (checkpoint_interval > 0) {
+    return Invalid("--checkpoint-interval: expected --checkpoint-dir=DIR");
+  }
+  if (resume == "auto") return Invalid("--resume=auto: expected --checkpoint-dir=DIR");
+  return absl::OkStatus();
+}
+
+absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) const {
+  PLAIT_RETURN_IF_ERROR(CheckStart());
+  PLAIT_RETURN_IF_ERROR(AtLeast("batch-size", batch_size, 1));
+  PLAIT_RETURN_IF_ERROR(AtLeast("global-batch-size", global_batch_size, 0));
+  PLAIT_RETURN_IF_ERROR(AtLeast("gradient-accumulation-steps", gradient_accumulation_steps, 1));
+  PLAIT_RETURN_IF_ERROR(CheckStepSamples(*this, DataRanks(axes)));
+  PLAIT_RETURN_IF_ERROR(CheckLayerParallel(axes));
+  if (reproducible) PLAIT_RETURN_IF_ERROR(CheckReproducible(axes));
+  const bool has_stages = !axes.empty() && axes[0].name == "pp";
+  PLAIT_RETURN_IF_ERROR(PipelineSchedule(has_stages ? axes[0].size : 1, DataRanks(axes)).status());
+  PLAIT_RETURN_IF_ERROR(OneOf("context-attention", context_attention, {"ring", "ulysses"}));
   std::vector<std::string> types = {"float32", "float64"};
   for (const std::string& type : narrow_types()) types.push_back(type);
   PLAIT_RETURN_IF_ERROR(OneOf("dtype", dtype, types));
@@ -370,11 +380,6 @@ absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) cons
     return Invalid(absl::StrCat("--global-batch-size=", global_batch_size, ": ", ranks,
                                 " data-parallel ranks; expected at least one sample for each"));
   }
-  if (!checkpoint_dir.empty()) return absl::OkStatus();
-  if (checkpoint_interval > 0) {
-    return Invalid("--checkpoint-interval: expected --checkpoint-dir=DIR");
-  }
-  if (resume == "auto") return Invalid("--resume=auto: expected --checkpoint-dir=DIR");
   return absl::OkStatus();
 }
 

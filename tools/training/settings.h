@@ -83,6 +83,9 @@ struct Settings {
   // Called on rank 0 if `folder`, given with --resume, has no checkpoint: an error if it holds files that only another
   // version of the program reads.
   virtual absl::Status CheckResume(const std::string&) const { return absl::OkStatus(); }
+  // INVALID_ARGUMENT for settings that no checkpoint keeps, and a run needs before it adopts a checkpoint's: ranks,
+  // device, timeouts, folders. Part of CheckShared().
+  virtual absl::Status CheckStart() const;
   // INVALID_ARGUMENT, one line naming the flag, for settings that cannot work on a mesh with these axes.
   virtual absl::Status Check(const std::vector<comm::MeshAxis>& axes) const = 0;
   // Sizes of the model, as far as the settings alone determine them. A checkpoint to resume from that holds less is
