@@ -303,7 +303,9 @@ BlockStep::Recorded BlockStep::RecordedAt(const StepInterval& interval, const at
 void BlockStep::Adjoint(const StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
                         at::Tensor& out) {
   const Recorded recorded = RecordedAt(interval, u);
-  out = torch::autograd::grad({recorded.out}, {recorded.u}, {lambda}, /*retain_graph=*/true)[0].contiguous();
+  const auto gradients =
+      torch::autograd::grad({recorded.out}, {recorded.u}, {lambda}, /*retain_graph=*/true);
+  out = AsState(gradients[0], lambda);  // of a step u + b it is lambda itself
 }
 
 void BlockStep::AddGradients(absl::Span<const StepInterval> steps, const TensorAt& u, const TensorAt& lambda,

@@ -8,6 +8,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "comm/testing/world.h"
@@ -44,6 +45,22 @@ struct Sine final : models::Block {
   std::vector<at::Tensor> Parameters() const override { return {}; }
 };
 
+// u + dt b, or u: the derivative with respect to the state is the identity.
+struct Shift final : models::Block {
+  explicit Shift(std::uint64_t seed) : b(Numbers({kWidth}, seed).requires_grad_(true)) {}
+  models::BlockState Forward(const models::BlockState& state, const models::BlockContext& context) override {
+    return {state.hidden + context.dt * b};
+  }
+  std::vector<at::Tensor> Parameters() const override { return {b}; }
+  at::Tensor b;
+};
+struct Identity final : models::Block {
+  models::BlockState Forward(const models::BlockState& state, const models::BlockContext&) override {
+    return state;
+  }
+  std::vector<at::Tensor> Parameters() const override { return {}; }
+};
+
 // Batches calls, assuming that all are of its own type.
 struct Stacked final : Wide, models::StackableBlock {
   using Wide::Wide;
@@ -72,9 +89,16 @@ std::shared_ptr<models::Block> BlockOfStep(std::int64_t step, std::int64_t width
 struct Row {
   Row(std::int64_t steps, std::int64_t width) {
     for (std::int64_t i = 0; i < steps; ++i) blocks.push_back(BlockOfStep(i, width));
+    Solve(MakeLayerParallelOptions(/*levels=*/2, /*cfactor=*/3, 12, 12));
+  }
+  Row(std::vector<std::shared_ptr<models::Block>> row, const LayerParallelOptions& options)
+      : blocks(std::move(row)) {
+    Solve(options);
+  }
+  void Solve(const LayerParallelOptions& options) {
     net = std::make_unique<LayerParallel>(
-        comm::testing::World(), [this](std::int64_t step) { return blocks[step]; }, steps, kFinalTime,
-        MakeLayerParallelOptions(/*levels=*/2, /*cfactor=*/3, 12, 12));
+        comm::testing::World(), [this](std::int64_t step) { return blocks[step]; },
+        static_cast<std::int64_t>(blocks.size()), kFinalTime, options);
   }
   at::Tensor Serial(const at::Tensor& u) const {
     return SerialForward([this](std::int64_t step) { return blocks[step]; },
@@ -104,6 +128,26 @@ TEST(HeterogeneousBlocks, OfSeveralKindsAndSizes) {
   }
   comm::testing::World().AllReduce(comm::BufferOf(absl::MakeSpan(&together, 1)));
   EXPECT_GT(together, 0) << "blocks of several kinds that prefer many calls are not tested";
+}
+
+// Autograd returns the adjoint of the state behind such a block itself, which must not become the state's before: memory of
+// two states would be one. Solves after the first begin with the states that are there.
+TEST(HeterogeneousBlocks, StepsWhoseDerivativeIsTheIdentity) {
+  for (const int iterations : {2, 3, 12}) {  // exact from 2 on, the number of coarse steps
+    for (const bool is_shift : {true, false}) {
+      std::vector<std::shared_ptr<models::Block>> blocks;
+      for (int i = 0; i < 8; ++i) blocks.push_back(std::make_shared<Residual>(20 + i));
+      for (const int i : {4, 5}) {
+        if (is_shift) blocks[i] = std::make_shared<Shift>(40 + i);
+        if (!is_shift) blocks[i] = std::make_shared<Identity>();
+      }
+      const Row row(blocks, MakeLayerParallelOptions(/*levels=*/2, /*cfactor=*/4, iterations, iterations));
+      const at::Tensor u_0 = Numbers({3, kWidth}, 1).requires_grad_(true);
+      std::vector<at::Tensor> leaves = {u_0};
+      for (const at::Tensor& parameter : row.net->Parameters()) leaves.push_back(parameter);
+      for (int pass = 0; pass < 3; ++pass) ExpectSame(row.net->Forward(u_0), row.Serial(u_0), leaves);
+    }
+  }
 }
 
 TEST(HeterogeneousBlocks, ARowIsCutWhereTheStateChangesItsShape) {

@@ -36,6 +36,10 @@ class BadInputTest(runs.OdeNetTest):
                 ("train_odenet: --controls: expected --time-weights=piecewise or spline", "--controls=2"),
                 ("train_odenet: --study: expected --problem=peaks", "--study", "--problem=mnist"),
                 ("train_odenet: --save-model: not with --study", "--study", "--save-model=x"),
+                ("train_odenet: --dry-run: not with --study", "--study", "--dry-run"),
+                ("train_odenet: --initial-weights: not with --study, which sets it", "--study", "--initial-weights=0"),
+                ("train_odenet: --controls=8: expected a divisor of 4 layers", "--study", "--nested-levels=2",
+                 "--time-weights=piecewise", "--controls=8"),
                 ("train_odenet: unknown flag --layer", "--layer=3")]:
             with self.subTest(flags=flags):
                 self.fails(expected, *flags)

@@ -22,6 +22,7 @@ class ResumeTest(runs.OdeNetTest):
         run, model = self.model(*NESTED, "--checkpoint-dir=" + kept, "--checkpoint-interval=5", "--keep-last=0", name="whole")
         whole, history = run.points(), self.history("whole_out")
         self.assertEqual([point["level"] for point in whole], [2, 2, 1, 1, 0, 0])
+        self.assertEqual(list(history["step"]), [16, 32, 48, 64, 80, 96])
         # In the midst of a level, where one ends, and behind the last step.
         for step, before in ((5, 0), (32, 2), (50, 3), (64, 4), (70, 4), (96, 6)):
             with self.subTest(step=step):
@@ -38,7 +39,7 @@ class ResumeTest(runs.OdeNetTest):
                     continue
                 # All levels before the finest, and what this run has of that.
                 parts = self.history(f"from{step}_out")
-                for name in ("level", "work_units", "train_loss", "val_loss"):
+                for name in ("step", "level", "work_units", "train_loss", "val_loss"):
                     self.assertEqual(list(parts[name]), list(history[name][4 if step > 64 else 0:]), name)
 
     def test_the_same_command_goes_on(self):

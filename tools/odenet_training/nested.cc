@@ -49,7 +49,7 @@ Weights OfAllRanks(training::ShardedModel& model, const training::Run& run) {
       if (spec.role == models::ParameterRole::kBuffer) continue;
       at::Tensor values = run.world.rank() == 0
                               ? weights.at(spec.name)
-                              : at::empty(spec.tensor.sizes(), at::dtype(spec.tensor.scalar_type()));
+                              : at::empty(spec.tensor.sizes(), at::dtype(run.settings.compute_type()));
       comm::Broadcast(run.world, values, 0);
       all[spec.name] = std::move(values);
     }

@@ -21,6 +21,7 @@ std::vector<data::Scalar> ScalarsOf(const Point& point) {
   return {{"level", static_cast<double>(point.level)},
           {"layers", static_cast<double>(point.layers)},
           {"epoch", static_cast<double>(point.epoch)},
+          {"step", static_cast<double>(point.step)},
           {"work_units", point.work_units},
           {"dt", point.seconds},
           {"train_loss", point.train_loss},
@@ -39,9 +40,11 @@ absl::StatusOr<Point> PointIn(const parallel::Checkpoint& checkpoint, std::size_
   PLAIT_ASSIGN_OR_RETURN(const double level, read("level"));
   PLAIT_ASSIGN_OR_RETURN(const double layers, read("layers"));
   PLAIT_ASSIGN_OR_RETURN(const double epoch, read("epoch"));
+  PLAIT_ASSIGN_OR_RETURN(const double step, read("step"));
   point.level = static_cast<int>(level);
   point.layers = static_cast<std::int64_t>(layers);
   point.epoch = static_cast<std::int64_t>(epoch);
+  point.step = static_cast<std::int64_t>(step);
   PLAIT_ASSIGN_OR_RETURN(point.work_units, read("work_units"));
   PLAIT_ASSIGN_OR_RETURN(point.seconds, read("dt"));
   PLAIT_ASSIGN_OR_RETURN(point.train_loss, read("train_loss"));
@@ -207,6 +210,7 @@ absl::Status OdeNetTask::Evaluate() {
   const Point point = {.level = level_.number,
                        .layers = level_.layers,
                        .epoch = sampler_.epoch() + 1,
+                       .step = step_,
                        .work_units = work_units_,
                        .seconds = seconds_,
                        .train_loss = loss_sum_ / static_cast<double>(samples_),

@@ -33,6 +33,7 @@ using Weights = std::map<std::string, at::Tensor>;  // by name in the state dict
 struct Point {
   int level = 0;  // 0: the finest
   std::int64_t layers = 0, epoch = 0;
+  std::int64_t step = 0;  // done, of all levels
   double work_units = 0, seconds = 0, train_loss = 0, val_loss = 0, val_acc = 0, lr = 0;
 };
 

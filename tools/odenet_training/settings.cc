@@ -3,6 +3,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 
 namespace plait::odenet_training {
@@ -144,6 +145,11 @@ absl::Status OdeNetSettings::ChooseDefaults(training::SettingsTable& table) {
   if (!resume.empty()) return absl::OkStatus();  // its checkpoint may have what these belong to
   if (!nested && !study) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("nested_", "--nested or --study"));
   if (!study) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("study_", "--study"));
+  for (const char* name : {"channels", "tikhonov", "initial_weights", "eval_interval", "nested"}) {
+    if (!study || !table.Given(name)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", absl::StrReplaceAll(name, {{"_", "-"}}), ": not with --study, which sets it"));
+  }
   if (time_weights != "per-layer") return absl::OkStatus();
   return table.CheckNoneGiven("controls", "--time-weights=piecewise or spline");
 }
@@ -194,7 +200,9 @@ absl::Status OdeNetSettings::CheckNetwork() const {
   if (time_weights == "spline") return AtLeast("controls", static_cast<double>(controls), 2);
   if (time_weights == "per-layer") return absl::OkStatus();
   PLAIT_RETURN_IF_ERROR(AtLeast("controls", static_cast<double>(controls), 1));
-  for (const std::int64_t of_level : Levels()) {
+  OdeNetSettings of_study = *this;
+  of_study.nested = nested || study;
+  for (const std::int64_t of_level : of_study.Levels()) {
     if (of_level % controls != 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("--controls=", controls, ": expected a divisor of ", of_level, " layers"));
@@ -210,6 +218,7 @@ absl::Status OdeNetSettings::CheckNested() const {
     return absl::InvalidArgumentError("--study: expected neither --checkpoint-dir nor --resume");
   }
   if (study && !save_model.empty()) return absl::InvalidArgumentError("--save-model: not with --study");
+  if (study && dry_run) return absl::InvalidArgumentError("--dry-run: not with --study");
   if (study && compare) return absl::InvalidArgumentError("--compare: not with --study");
   if (!nested && !study) return absl::OkStatus();
   PLAIT_RETURN_IF_ERROR(AtLeast("nested-levels", nested_levels, 1));

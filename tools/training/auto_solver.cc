@@ -158,11 +158,9 @@ absl::Status AutoSolver::Restore(const parallel::Checkpoint& checkpoint) {
     }
     choice.options.backward.max_levels = choice.options.forward.max_levels;
     choice.options.backward.cfactors = choice.options.forward.cfactors;
-    const absl::Status fits = model_.solver()->CheckOptions(choice.options);
-    if (choice.options.forward.cfactors.empty() || !fits.ok()) {
-      return absl::DataLossError(absl::StrCat(checkpoint.folder(), ": solver.auto does not fit ",
-                                              model_.solver()->steps(), " steps: ", fits.message()));
-    }
+    PLAIT_RETURN_IF_ERROR(number("cfactor.0", 2).status());
+    // With other flags of the solver ranks may have other steps: the trials are repeated.
+    if (!model_.solver()->CheckOptions(choice.options).ok()) return absl::OkStatus();
     choice_ = std::move(choice);
   }
   restored_ = true;
@@ -181,9 +179,9 @@ std::string AdviceOnSolver(ShardedModel& model, const comm::Communicator& world,
   const SolverCosts costs(model, world, work, ranks_on_host);
   const SolverCandidate now = {.options = own};
   const double serial = std::max(0.0, seconds - costs.Predict(now)) + costs.PredictSerial();
+  const bool predicts_others = model.solver()->steps() * costs.ranks() <= kMostStepsForAdvice;
   std::vector<SolverCandidate> others;
-  if (model.solver()->steps() * costs.ranks() <= kMostStepsForAdvice)
-    others = Predicted(model, costs, now, seconds);
+  if (predicts_others) others = Predicted(model, costs, now, seconds);
   const auto fastest = std::min_element(others.begin(), others.end(), [](const auto& a, const auto& b) {
     return a.predicted_seconds < b.predicted_seconds;
   });
@@ -193,9 +191,10 @@ std::string AdviceOnSolver(ShardedModel& model, const comm::Communicator& world,
   if (fastest != others.end() && fastest->predicted_seconds < std::min(seconds, serial)) {
     absl::StrAppendFormat(&line, ", %s about %.3g s; --lp-auto would try it", TextOf(*fastest),
                           fastest->predicted_seconds);
-  } else {
-    absl::StrAppendFormat(&line, "; --lp-auto would choose %s",
-                          serial < seconds ? "serial propagation" : "the same");
+  } else if (predicts_others && serial < seconds) {
+    absl::StrAppend(&line, "; --lp-auto would choose serial propagation");
+  } else if (predicts_others && seconds < (1 - SolverSearch::kLeastGain) * serial) {
+    absl::StrAppend(&line, "; --lp-auto would try no other");
   }
   return line;
 }

@@ -378,8 +378,9 @@ void Trainer::CountIdleTime() {
 
 absl::Status Trainer::Record(absl::Span<const data::Scalar> scalars) {
   if (!outputs_.has_value()) return absl::OkStatus();
-  std::vector<data::Scalar> all = {{"step", static_cast<double>(step_)}};
-  all.insert(all.end(), scalars.begin(), scalars.end());
+  std::vector<data::Scalar> all(scalars.begin(), scalars.end());
+  const bool has_step = std::any_of(all.begin(), all.end(), [](const auto& s) { return s.name == "step"; });
+  if (!has_step) all.push_back({"step", static_cast<double>(step_)});
   traffic_.TakeScalars(all);
   std::vector<data::Vector> vectors;
   expert_load_.TakeStep(all, vectors);

@@ -143,7 +143,7 @@ class Trainer {
   bool stopped() const { return run_.stopped != 0; }
   // Of the last step's passes, without those that only measured the solver's bias.
   const std::vector<parallel::ActionTime>& timeline() const { return timeline_; }
-  // Adds a draw to the history: the number of steps done, `scalars`, traffic since the last draw (axis_traffic.h),
+  // Adds a draw to the history: the number of steps done (unless `scalars` has "step"), `scalars`, traffic since the last draw (axis_traffic.h),
   // expert load and solver columns. Does nothing if the program writes no files.
   absl::Status Record(absl::Span<const data::Scalar> scalars);
 
