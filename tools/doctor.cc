@@ -1,4 +1,5 @@
 // Diagnoses problems of runs and suggests fixes: tools/doctor_checks/README.md.
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -107,6 +108,11 @@ int Main(int argc, char** argv) {
   const int nproc = absl::GetFlag(FLAGS_nproc);
   if (nproc < 0) {
     std::fprintf(stderr, "doctor: --nproc=%d: expected a number of ranks\n", nproc);
+    return kUsageError;
+  }
+  const double timeout = absl::GetFlag(FLAGS_timeout);
+  if (!(timeout > 0 && std::isfinite(timeout))) {
+    std::fprintf(stderr, "doctor: --timeout=%g: expected a positive number of seconds\n", timeout);
     return kUsageError;
   }
   if (launcher.starts_mpi() || nproc == 1) return ExamineHere(argc, argv, nproc, {});

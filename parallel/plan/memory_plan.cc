@@ -167,6 +167,7 @@ std::string Advice(const MemoryPlan& plan, std::int64_t bytes) {
   MemoryPlanRequest other = plan.request;
   other.micro_batch = 1;
   other.strategy = Strategy::kFsdp;
+  other.working_bytes = -1;  // what a dry run found is of this strategy
   if (plan.request.strategy != Strategy::kFsdp && plan.request.shard_ranks > 1 &&
       PlanMemory(other).total_bytes() <= bytes) {
     return "one sample would fit with strategy fsdp";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "absl/strings/str_format.h"
 #include "base/check.h"
@@ -41,16 +42,44 @@ int StrideOf(const PlannedRun& run, Axis axis) {
   return 1;
 }
 
+// Of the ranks a <= r < b, numbered from the first of a block of `size` times `stride`: how many of the block's groups, the
+// ranks with one r % stride, have ranks among them, but not all.
+int GroupsThatLeave(int a, int b, int stride, int size) {
+  const int with_ranks = std::min(b - a, stride);
+  const int first_whole = std::max(a, 0), last_whole = std::min(b - 1 - (size - 1) * stride, stride - 1);
+  return with_ranks - std::max(0, last_whole - first_whole + 1);
+}
+
+// The most groups of an axis that share a node's link to others. The axis's groups fill blocks of neighbouring ranks.
+int GroupsOnLink(int ranks, int node, int stride, int size) {
+  const int block = stride * size;
+  if (node % block == 0) return 0;
+  if (block % node == 0) return std::min(node, stride);
+  const int nodes = std::min((ranks + node - 1) / node, block / std::gcd(block, node));  // then it repeats
+  int most = 0;
+  for (int n = 0; n < nodes; ++n) {
+    const int begin = n * node, end = std::min(begin + node, ranks);
+    int leave = 0;
+    for (int of_block = begin / block * block; of_block < end; of_block += block) {
+      leave += GroupsThatLeave(std::max(begin - of_block, 0), std::min(end - of_block, block), stride, size);
+    }
+    most = std::max(most, leave);
+  }
+  return most;
+}
+
 // The link between the ranks of an axis.
 Link LinkOf(const PlannedRun& run, Axis axis, const Cluster& cluster) {
-  const int size = SizeOf(run, axis), node = std::min(cluster.ranks_per_node, run.mesh.ranks());
-  // The ends of a pipeline are not `node / stride` ranks of an axis: their stride does not divide the node.
-  if (node == run.mesh.ranks()) return cluster.within_node;
-  const int together = std::clamp(node / StrideOf(run, axis), 1, size);
-  if (together == size) return cluster.within_node;
-  // A ring leaves the node once, whatever it has there; `node / together` of them share the link.
-  const double share = cluster.between_nodes.bytes_per_second * together / node;
-  return {together == 1 ? share : std::min(share, cluster.within_node.bytes_per_second),
+  const int ranks = run.mesh.ranks(), node = std::min(cluster.ranks_per_node, ranks);
+  if (node == ranks) return cluster.within_node;
+  const int stride = StrideOf(run, axis), size = SizeOf(run, axis);
+  // The ends of a pipeline are pairs of ranks of the first and the last stage, on different nodes.
+  const int sharing = axis == Axis::kEnds ? std::min(node, ranks / run.mesh.pp)
+                                          : GroupsOnLink(ranks, node, stride, size);
+  if (sharing == 0) return cluster.within_node;
+  const double share = cluster.between_nodes.bytes_per_second / sharing;
+  const bool has_neighbours = stride < node;
+  return {has_neighbours ? std::min(share, cluster.within_node.bytes_per_second) : share,
           cluster.between_nodes.latency_seconds};
 }
 

@@ -59,9 +59,19 @@ TEST(StepTime, OfMessages) {
   // Ranks along cp are ranks of dp_replicate too: eight, in one ring.
   EXPECT_NEAR(Seconds({.dp_replicate = 2, .cp = 4}, Axis::kReplicate, Operation::kAllReduce),
               6e-5 + 7000 / 4e9, kEps);
-  // Both ends of a pipeline: of all ranks of one node, and of two nodes.
+  // Both ends of a pipeline: of all ranks of one node, and of two nodes, where one pair, or two, use the link.
   EXPECT_NEAR(Seconds({.pp = 4}, Axis::kEnds, Operation::kAllReduce), 2e-6 + 4000 / 1e10, kEps);
-  EXPECT_NEAR(Seconds({.pp = 8}, Axis::kEnds, Operation::kAllReduce), 2e-5 + 4000 / 1e9, kEps);
+  EXPECT_NEAR(Seconds({.pp = 8}, Axis::kEnds, Operation::kAllReduce), 2e-5 + 4000 / 4e9, kEps);
+  EXPECT_NEAR(Seconds({.tp = 2, .pp = 4}, Axis::kEnds, Operation::kAllReduce), 2e-5 + 4000 / 2e9, kEps);
+}
+
+// Ranks 0 to 3 are on one node, 4 and 5 on the other.
+TEST(StepTime, OfGroupsThatDoNotFillNodes) {
+  const MeshSizes mesh = {.dp_replicate = 2, .tp = 3};
+  // 3 to 5, alone, leave a node.
+  EXPECT_NEAR(Seconds(mesh, Axis::kTp, comm::Operation::kAllReduce), 4e-5 + 8000 / 3.0 * 2 / 4e9, kEps);
+  // 1 and 4, 2 and 5; 0 and 3 do not leave it.
+  EXPECT_NEAR(Seconds(mesh, Axis::kReplicate, comm::Operation::kAllReduce), 2e-5 + 4000 / 2e9, kEps);
 }
 
 const llama::LlamaOptions kLlama = {.vocab_size = 1000,

@@ -65,5 +65,7 @@ expect 0 '"name": "HDF5"' '"severity": "OK"'
 
 run "$doctor" --nproc=-1
 expect 2 'doctor: --nproc=-1: expected a number of ranks'
+run "$doctor" --timeout=nan
+expect 2 'doctor: --timeout=nan: expected a positive number of seconds'
 run "$doctor" --foldr=x
 expect 2 'unknown flag --foldr; did you mean --folder'

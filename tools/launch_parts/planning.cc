@@ -143,24 +143,28 @@ std::int64_t Slots(const std::vector<HostSlots>& hosts) {
                          [](std::int64_t sum, const HostSlots& host) { return sum + host.slots; });
 }
 
+// No host has more than one rank more than another.
+void DistributeEvenly(int ranks, std::vector<HostSlots>& hosts) {
+  const int nodes = static_cast<int>(hosts.size());
+  for (int i = 0; i < nodes; ++i) hosts[static_cast<std::size_t>(i)].slots = ranks / nodes + (i < ranks % nodes ? 1 : 0);
+}
+
 absl::StatusOr<Layout> LayOut(const Settings& wanted, std::vector<HostSlots> hosts) {
   PLAIT_RETURN_IF_ERROR(CheckCounts(wanted, hosts.size()));
   if (wanted.nhosts > 0) hosts.resize(static_cast<std::size_t>(wanted.nhosts));
-  const int nodes = static_cast<int>(hosts.size());
-  if (wanted.ppn > 0 || (wanted.nproc > 0 && wanted.nhosts > 0)) {
-    const int each = wanted.ppn > 0 ? wanted.ppn : (wanted.nproc + nodes - 1) / nodes;
-    for (HostSlots& host : hosts) host.slots = each;
+  if (wanted.ppn > 0) {
+    for (HostSlots& host : hosts) host.slots = wanted.ppn;
+  } else if (wanted.nproc > 0 && wanted.nhosts > 0) {
+    DistributeEvenly(wanted.nproc, hosts);
   }
   const std::int64_t room = Slots(hosts);
   if (wanted.nproc == 0 && room > std::numeric_limits<int>::max()) {
     return Wrong(absl::StrCat("the hosts have ", room, " slots together, more ranks than can be counted"));
   }
   Layout layout{.hosts = {}, .ranks = wanted.nproc > 0 ? wanted.nproc : static_cast<int>(room)};
-  if (layout.ranks > room) {  // more ranks than slots: distributed evenly
-    for (HostSlots& host : hosts) host.slots = (layout.ranks + nodes - 1) / nodes;
-  }
+  if (layout.ranks > room) DistributeEvenly(layout.ranks, hosts);
   for (int left = layout.ranks; HostSlots host : hosts) {
-    if (left == 0) break;
+    if (left == 0 || host.slots == 0) break;
     host.slots = std::min(host.slots, left);
     left -= host.slots;
     layout.hosts.push_back(host);
@@ -216,6 +220,8 @@ absl::Status ChooseBinding(const Settings& settings, int cores, int on_a_host, c
                             cores == 1 ? " core" : " cores", " of a host; leave --bind out"));
 }
 
+bool SameSlots(const HostSlots& a, const HostSlots& b) { return a.slots == b.slots; }
+
 // Whether the host file can be passed on as it is: it is in the starter's format and has exactly the hosts that run
 // ranks; for mpirun, which takes no more ranks than slots, as many slots as ranks.
 bool FileSuits(const std::string& path, Starter starter, const Layout& layout,
@@ -226,8 +232,7 @@ bool FileSuits(const std::string& path, Starter starter, const Layout& layout,
   const bool slots = absl::StrContains(text, "slots"), colon = absl::StrContains(text, ':');
   if (starter == Starter::kOpenMpi) {
     return slots && !colon &&
-           std::equal(layout.hosts.begin(), layout.hosts.end(), in_file.begin(),
-                      [](const HostSlots& a, const HostSlots& b) { return a.slots == b.slots; });
+           std::equal(layout.hosts.begin(), layout.hosts.end(), in_file.begin(), SameSlots);
   }
   return !slots && (starter == Starter::kHydra || !colon);
 }
@@ -240,8 +245,11 @@ void NameHosts(const Settings& settings, const std::vector<HostSlots>& there, co
     job->plan.host_file = job->host_file = file;
     return;
   }
-  const bool whole_job = settings.host_file.empty() && layout.hosts.size() == there.size() &&
-                         found.scheduler == comm::Scheduler::kSlurm;
+  const bool fills_job = layout.hosts.size() == there.size() &&
+                         (!job->plan.by_slots || std::equal(layout.hosts.begin(), layout.hosts.end(),
+                                                            there.begin(), SameSlots));
+  const bool whole_job =
+      settings.host_file.empty() && fills_job && found.scheduler == comm::Scheduler::kSlurm;
   const bool no_choice = settings.host_file.empty() && found.scheduler == comm::Scheduler::kLocal;
   if (!whole_job && !(job->this_host_only && no_choice)) job->plan.hosts = layout.hosts;
 }

@@ -120,10 +120,13 @@ absl::StatusOr<double> ActivationBandwidth(const comm::Communicator& world, cons
   parallel::PassMemory passes(model.planned);
   PLAIT_ASSIGN_OR_RETURN(const parallel::PassBytes* const pass,
                          passes.Of({.micro_batch = model.samples, .compute_type = type}));
-  const double block = BlockSeconds(world, model, model.samples, type) - cluster.block_seconds;
+  const double block = BlockSeconds(world, model, model.samples, type);
   const double products = static_cast<double>(model.samples) * model.planned.block_flops /
                           cluster.flops.at(parallel::TypeName(type));
-  return static_cast<double>(pass->block.kept) / std::max(block - products, 0.05 * block);
+  // A difference of small numbers: the rest of a block of a small model may vanish in it, or be less than nothing.
+  const double rest =
+      std::max(block - cluster.block_seconds - products, 0.05 * std::max(block, products));
+  return static_cast<double>(pass->block.kept) / rest;
 }
 
 double MemoryBandwidth(const comm::Communicator& world) {
@@ -165,9 +168,10 @@ Link MeasuredLink(const comm::Communicator& world, const comm::Communicator& gro
   return {bytes / std::max(large - small, 1e-9), small / steps};
 }
 
-// Number of this rank's node, its local rank there, and the number of nodes.
+// Number of this rank's node, its local rank there, the number of nodes, and whether all have as many ranks.
 struct Place {
   int node = 0, local = 0, nodes = 1;
+  bool equal = true;
 };
 Place PlaceOf(const comm::Communicator& world) {
   const std::vector<std::string> hosts = comm::GatherText(world, comm::DetectJob().host);
@@ -175,10 +179,12 @@ Place PlaceOf(const comm::Communicator& world) {
   Place place;
   for (int rank = 0; rank < world.size(); ++rank) {
     const int node = nodes.emplace(hosts[rank], static_cast<int>(nodes.size())).first->second;
-    if (rank == world.rank()) place = {node, seen[hosts[rank]], 1};
+    if (rank == world.rank()) place = {node, seen[hosts[rank]]};
     ++seen[hosts[rank]];
   }
   place.nodes = static_cast<int>(nodes.size());
+  place.equal = std::all_of(seen.begin(), seen.end(),
+                            [&](const auto& host) { return host.second * place.nodes == world.size(); });
   return place;
 }
 
@@ -196,7 +202,7 @@ absl::Status MeasureLinks(const comm::Communicator& world, const Place& place, C
 
 absl::StatusOr<Cluster> Calibrate(const comm::Communicator& world, const CalibrationModel& model) {
   const Place place = PlaceOf(world);
-  if (world.size() % place.nodes != 0) {
+  if (!place.equal) {
     return absl::InvalidArgumentError(
         "--calibrate: nodes have unequal numbers of ranks; start as many on each");
   }
