@@ -10,9 +10,12 @@
 #include "absl/flags/marshalling.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "base/text.h"
 
 namespace plait::base::internal {
 namespace {
@@ -53,13 +56,18 @@ std::string PythonFloat(float value) { return Shortest(value); }
 std::string PythonString(const std::string& text) {
   const char quote = text.find('\'') != std::string::npos && text.find('"') == std::string::npos ? '"' : '\'';
   std::string result(1, quote);
-  for (const char c : text) {
-    if (c == quote || c == '\\') result += '\\';
-    if (c == '\n') {
+  for (absl::string_view rest = text; !rest.empty();) {
+    const CodePoint point = FirstCodePoint(rest);
+    const absl::string_view bytes = rest.substr(0, static_cast<std::size_t>(point.bytes));
+    if (point.value < 0) {  // checkpoints and histories hold UTF-8
+      absl::StrAppendFormat(&result, "\\x%02x", static_cast<unsigned char>(bytes[0]));
+    } else if (point.value == '\n') {
       result += "\\n";
     } else {
-      result += c;
+      if (bytes[0] == quote || bytes[0] == '\\') result += '\\';
+      absl::StrAppend(&result, bytes);
     }
+    rest.remove_prefix(bytes.size());
   }
   return result + quote;
 }

@@ -148,8 +148,9 @@ class BlockModel {
   // As torch::nn::Module::train(): enables dropout and the update of running statistics.
   virtual void SetTraining(bool training) = 0;
   // Call it after each optimizer step: updates what depends on all micro-batches of the step (router biases,
-  // load counters). Local.
-  virtual void EndStep() {}
+  // load counters). `updated`: whether the step has changed the parameters; one with gradients that are not finite has
+  // not. Local.
+  virtual void EndStep(bool updated) { static_cast<void>(updated); }
   // The layers, in the format in which PyTorch prints modules.
   virtual std::string Description() const = 0;
 };

@@ -94,8 +94,8 @@ std::vector<moe::MoeMlp*> Gpt::moe_layers() const {
   return layers;
 }
 
-void Gpt::EndStep() {
-  for (moe::MoeMlp* layer : moe_layers()) layer->EndStep();
+void Gpt::EndStep(bool updated) {
+  for (moe::MoeMlp* layer : moe_layers()) layer->EndStep(updated);
 }
 
 models::BlockState Gpt::Prologue(const models::Batch& batch, const models::BlockContext& context) {

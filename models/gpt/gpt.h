@@ -63,7 +63,7 @@ class Gpt final : public models::SplitModuleModel, public moe::ExpertModel {
   std::vector<tensor_parallel::SplitGroup> SplitGroups(int ranks) override;
   std::vector<moe::MoeMlp*> moe_layers() const override;
   models::SplitModuleModel& split_model() override { return *this; }
-  void EndStep() override;
+  void EndStep(bool updated) override;
 
   const GptOptions& options() const { return options_; }
 

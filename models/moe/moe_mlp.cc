@@ -201,10 +201,10 @@ double MoeMlp::ValidPerToken(const models::Batch& batch, std::int64_t valid) con
   return counts[0] == 0 ? 0 : static_cast<double>(counts[0]) / static_cast<double>(counts[1]);
 }
 
-void MoeMlp::EndStep() {
+void MoeMlp::EndStep(bool updated) {
   layer_of_ranks_->EndStep();
   load_of_step_ = std::exchange(load_, {});
-  if (!bias_.defined() || load_of_step_.rows_of_expert.empty()) return;
+  if (!updated || !bias_.defined() || load_of_step_.rows_of_expert.empty()) return;
   const at::NoGradGuard not_recorded;
   const at::Tensor rows = at::empty({options_.gate.experts}, at::kLong);
   std::copy(load_of_step_.rows_of_expert.begin(), load_of_step_.rows_of_expert.end(),

@@ -76,8 +76,9 @@ class MoeMlp {
   // the ranks: valid targets per token.
   double ValidPerToken(const models::Batch& batch, std::int64_t valid) const;
 
-  // Call it after each optimizer step: updates the biases of the bias gate and makes load() that of the step.
-  void EndStep();
+  // Call it after each optimizer step: updates the biases of the bias gate, unless the step was skipped (`updated`), and
+  // makes load() that of the step.
+  void EndStep(bool updated);
   const LayerLoad& load() const { return load_of_step_; }
   const LayerLoad& load_so_far() const { return load_; }  // since the last EndStep()
   std::int64_t layer() const { return layer_; }

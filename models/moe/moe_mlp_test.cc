@@ -287,7 +287,7 @@ TEST(MoeMlp, LoadsAndBiasesAreThoseOfFinalCallsInTraining) {
   layer.Forward(x * 2);
   EXPECT_TRUE(layer.moe.load().rows_of_expert.empty()) << "a step that has not ended";
   EXPECT_TRUE(layer.Copies().at("router.bias").equal(before.at("router.bias"))) << "moved within a step";
-  layer.moe.EndStep();
+  layer.moe.EndStep(/*updated=*/true);
   std::vector<std::int64_t> rows = RowsOfExpert(Choose(options.gate, before, x, true));
   const std::vector<std::int64_t> second = RowsOfExpert(Choose(options.gate, before, x * 2, true));
   at::Tensor moved = before.at("router.bias").clone();
@@ -303,9 +303,14 @@ TEST(MoeMlp, LoadsAndBiasesAreThoseOfFinalCallsInTraining) {
   EXPECT_EQ(layer.moe.load().dropped, 0);
   EXPECT_EQ(layer.moe.load().not_finite, 0);
   EXPECT_TRUE(layer.Copies().at("router.bias").equal(moved));
-  // A step without calls that count moves nothing.
+  // Neither does a step move it that was skipped,
+  layer.Forward(x);
+  layer.moe.EndStep(/*updated=*/false);
+  EXPECT_EQ(layer.moe.load().tokens, kTokens);
+  EXPECT_TRUE(layer.Copies().at("router.bias").equal(moved));
+  // nor one without calls that count.
   layer.Forward(x, /*final=*/false);
-  layer.moe.EndStep();
+  layer.moe.EndStep(/*updated=*/true);
   EXPECT_TRUE(layer.moe.load().rows_of_expert.empty());
   EXPECT_TRUE(layer.Copies().at("router.bias").equal(moved));
 }
@@ -324,7 +329,7 @@ void ExpectOthersUnspoilt(const MoeOptions& options) {
   ExpectNear(whole.narrow(0, 0, 4), y.narrow(0, 0, 4), "tokens in front");
   ExpectNear(whole.narrow(0, 5, kTokens - 5), y.narrow(0, 5, kTokens - 5), "tokens behind");
   EXPECT_TRUE(out.loss.isnan().item<bool>());
-  layer.moe.EndStep();
+  layer.moe.EndStep(/*updated=*/true);
   EXPECT_EQ(layer.moe.load().not_finite, 1);
   // Of the experts, by outputs of the others: the row was not sent to any.
   at::Tensor gradient = at::ones_like(y);

@@ -1,5 +1,6 @@
 #include "models/vit/preprocessor.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -37,11 +38,16 @@ absl::Status ReadNumbers(const Json& config, const char* key, std::int64_t chann
   return absl::OkStatus();
 }
 
-// "size" and "crop_size": a number, or an object; 0: absent.
-absl::StatusOr<double> SideOf(const Json& config, const char* key, const char* name) {
+// "size" and "crop_size": a number, or an object with the shortest edge or equal height and width.
+absl::StatusOr<double> SideOf(const Json& config, const char* key) {
   const Json value = config.value(key, Json());
-  const Json side = value.is_object() ? value.value(name, Json()) : value;
-  if (side.is_null()) return 0.0;
+  Json side = value;
+  if (value.is_object()) {
+    side = value.value("shortest_edge", value.value("height", Json()));
+    if (!value.contains("shortest_edge") && value.value("width", Json()) != side) {
+      return hugging_face::Refuse(key, value, "the shortest edge, or a height and an equal width");
+    }
+  }
   if (!side.is_number() || !(side.get<double>() >= 1) || !(side.get<double>() <= 1e12)) {
     return hugging_face::Refuse(key, value, "a number of pixels");
   }
@@ -53,9 +59,9 @@ absl::StatusOr<double> CentreFraction(const Json& config) {
   bool crops = false;
   PLAIT_RETURN_IF_ERROR(ReadSwitch(config, "do_center_crop", crops));
   if (!crops) return 1.0;
-  PLAIT_ASSIGN_OR_RETURN(const double edge, SideOf(config, "size", "shortest_edge"));
-  PLAIT_ASSIGN_OR_RETURN(const double crop, SideOf(config, "crop_size", "height"));
-  return edge > 0 && crop > 0 && crop < edge ? crop / edge : 1.0;
+  PLAIT_ASSIGN_OR_RETURN(const double edge, SideOf(config, "size"));
+  PLAIT_ASSIGN_OR_RETURN(const double crop, SideOf(config, "crop_size"));
+  return std::min(crop / edge, 1.0);
 }
 
 }  // namespace

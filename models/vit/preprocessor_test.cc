@@ -28,6 +28,12 @@ TEST(Preprocessor, OfPublishedModels) {
   ASSERT_TRUE(deit.ok()) << deit.status();
   EXPECT_THAT(deit->mean, ElementsAre(0.485, 0.456, 0.406));
   EXPECT_EQ(deit->centre_fraction, 224.0 / 256);
+  // The same as transformers writes it again.
+  const auto again = PreprocessorFrom(R"({"crop_size": {"height": 224, "width": 224}, "do_center_crop": true,
+      "do_normalize": false, "size": {"height": 256, "width": 256}})",
+                                      3);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->centre_fraction, 224.0 / 256);
   const auto plain = PreprocessorFrom(R"({"do_normalize": false})", 2);
   EXPECT_THAT(plain->mean, ElementsAre(0, 0));
   EXPECT_THAT(plain->deviation, ElementsAre(1, 1));
@@ -54,6 +60,9 @@ TEST(Preprocessor, WhatDoesNotFit) {
   EXPECT_EQ(error(R"({"do_rescale": "no"})"), "\"do_rescale\" is \"no\"; expected true or false");
   EXPECT_EQ(error(R"({"rescale_factor": 1})"), "\"rescale_factor\" is 1.0; expected 1/255");
   EXPECT_THAT(error(R"({"do_center_crop": true, "size": {"shortest_edge": -1}})"), StartsWith("\"size\" is"));
+  EXPECT_THAT(error(R"({"do_center_crop": true, "size": {"height": 256, "width": 128}})"),
+              StartsWith("\"size\" is"));
+  EXPECT_EQ(error(R"({"do_center_crop": true, "size": 256})"), "\"crop_size\" is null; expected a number of pixels");
 }
 
 }  // namespace

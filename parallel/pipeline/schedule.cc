@@ -1,6 +1,7 @@
 #include "parallel/pipeline/schedule.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -130,10 +131,18 @@ absl::Status Invalid(ScheduleKind kind, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(Name(kind), ": ", what));
 }
 
+// More would not end within a day, whatever the model.
+constexpr std::int64_t kMostActions = std::int64_t{1} << 24;
+
 absl::Status CheckOptions(ScheduleKind kind, const Schedule& s) {
   if (s.ranks < 1 || s.micro_batches < 1 || s.chunks < 1) {
     return Invalid(kind, absl::StrCat(s.ranks, " ranks, ", s.chunks, " chunks, ", s.micro_batches,
                                       " micro-batches; expected at least one of each"));
+  }
+  const std::int64_t stages = std::int64_t{s.ranks} * s.chunks;
+  if (static_cast<double>(stages) * s.micro_batches > kMostActions) {
+    return Invalid(kind, absl::StrCat(stages, " stages and ", s.micro_batches, " micro-batches; expected at most ",
+                                      kMostActions, " passes of micro-batches over stages"));
   }
   if (kind == ScheduleKind::kZbv && s.chunks != 2) {
     return Invalid(kind, absl::StrCat("has 2 stages on each rank, not ", s.chunks));

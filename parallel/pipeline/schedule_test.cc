@@ -166,6 +166,9 @@ TEST(Schedules, RefuseWhatDoesNotFit) {
               HasSubstr("2 stages on each rank, not 3"));
   EXPECT_THAT(error(ScheduleKind::k1F1B, {.ranks = 2, .chunks = 2}),
               HasSubstr("one stage on each rank, not 2"));
+  EXPECT_EQ(error(ScheduleKind::kInterleaved, {.ranks = 2, .chunks = 1 << 30, .micro_batches = 2}),
+            "interleaved: 2147483648 stages and 2 micro-batches; expected at most 16777216 passes of "
+            "micro-batches over stages");
   EXPECT_THAT(error(ScheduleKind::kGpipe, {.ranks = 2, .micro_batches = 0}),
               HasSubstr("at least one of each"));
   EXPECT_EQ(ParseScheduleKind("2f2b").status().message(),

@@ -155,7 +155,7 @@ Sent StepBytes(models::SplitModuleModel& model, const comm::DeviceMesh& mesh,
       dp->Backward(dp->Forward([&] { return loss(model, batch, run); }), {.last = k + 1 == micro_batches});
     }
     EXPECT_TRUE(optimizer.Step({.clip_norm = 1}).status.ok());
-    model.EndStep();
+    model.EndStep(/*updated=*/true);
     sent = counter.Bytes();
   }
   dp->WaitForParameters();

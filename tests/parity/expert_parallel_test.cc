@@ -78,7 +78,7 @@ SerialTraining SerialRun(const MoeOptions& moe, std::int64_t seq = kSequence) {
     const at::Tensor loss = models::RunModel(*model, MakeBatch(step, seq)).sum / (kSamples * seq);
     loss.backward();
     optimizer.Step(kClip);
-    model->EndStep();
+    model->EndStep(/*updated=*/true);
     run.losses.push_back(loss.item<double>());
   }
   return run;
@@ -136,7 +136,7 @@ double Difference(const MoeOptions& moe, const SerialTraining& serial, const Set
         (*dp)->Forward([&] { return models::RunModel(*model, batch, run).sum / (kSamples * seq); });
     (*dp)->Backward(part);
     EXPECT_GT(optimizer.Step({.clip_norm = kClip}).gradient_norm, kClip) << "clipping is not tested";
-    model->EndStep();
+    model->EndStep(/*updated=*/true);
     double loss = part.item<double>() / tp;
     World().AllReduce(comm::BufferOf(absl::MakeSpan(&loss, 1)));
     largest = std::max(largest, Worst(std::abs(loss / serial.losses[step] - 1)));

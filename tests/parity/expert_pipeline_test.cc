@@ -126,7 +126,7 @@ Serial SerialRun(const Setting& s) {
       loss += part.item<double>();
     }
     optimizer.Step(kClip);
-    model->EndStep();
+    model->EndStep(/*updated=*/true);
     serial.training.losses.push_back(loss);
   }
   model->SetTraining(false);
@@ -181,7 +181,7 @@ class Staged {
     });
     EXPECT_GT(training_->optimizer->Step({.clip_norm = kClip}).gradient_norm, kClip)
         << "clipping is not tested";
-    model_->EndStep();
+    model_->EndStep(/*updated=*/true);
     // Of this rank's stages; a forward pass that is repeated does not count.
     for (const moe::MoeMlp* layer : model_->moe_layers()) {
       const std::int64_t tokens = layer->load().tokens;

@@ -83,7 +83,7 @@ class Training {
       dp->Backward(
           dp->Forward([&] { return models::RunModel(*model_, batch, run).sum / (kSamples * kSequence); }));
       EXPECT_TRUE(optimizer->Step({.clip_norm = 0.1}).status.ok());
-      model_->EndStep();
+      model_->EndStep(/*updated=*/true);
     }
     dp->WaitForParameters();
   }

@@ -82,13 +82,14 @@ absl::Status GptSettings::CheckExperts() const {
   PLAIT_RETURN_IF_ERROR(flag("moe-gate", moe.gate, moe::ParseGateKind(moe.gate).status()));
   moe::PlacementPolicy policy;
   PLAIT_RETURN_IF_ERROR(flag("moe-replicas", moe.replicas, moe::ParsePlacementPolicy(moe.replicas, &policy)));
-  PLAIT_RETURN_IF_ERROR(AtLeast("moe-experts", moe.experts, 1));
+  constexpr double kMostParts = 1 << 20;
+  PLAIT_RETURN_IF_ERROR(training::Between("moe-experts", moe.experts, 1, kMostParts));
   PLAIT_RETURN_IF_ERROR(training::Between("moe-top-k", moe.top_k, 1, moe.experts));
   PLAIT_RETURN_IF_ERROR(training::Between("moe-every", moe.every, 1, n_layer));
   PLAIT_RETURN_IF_ERROR(AtLeast("moe-hidden", moe.hidden, 0));
   PLAIT_RETURN_IF_ERROR(AtLeast("moe-shared-hidden", moe.shared_hidden, 0));
-  PLAIT_RETURN_IF_ERROR(AtLeast("moe-chunks", moe.chunks, 1));
-  PLAIT_RETURN_IF_ERROR(AtLeast("moe-replica-slots", moe.replica_slots, 0));
+  PLAIT_RETURN_IF_ERROR(training::Between("moe-chunks", moe.chunks, 1, kMostParts));
+  PLAIT_RETURN_IF_ERROR(training::Between("moe-replica-slots", moe.replica_slots, 0, kMostParts));
   PLAIT_RETURN_IF_ERROR(AtLeast("moe-capacity-factor", moe.capacity_factor, 0));
   if (!save_model.empty() || !initial_model().empty()) {
     return absl::InvalidArgumentError(
@@ -126,6 +127,7 @@ void GptSettings::TakeSizes(const gpt::GptOptions& options) {
   n_head = options.n_head;
   n_embd = options.n_embd;
   bias = options.bias;
+  if (vocab_size > 0) vocab_size = options.vocab_size;  // 0: the model's
 }
 
 absl::Status GptSettings::Check(const std::vector<comm::MeshAxis>& axes) const {

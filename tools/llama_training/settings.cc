@@ -19,6 +19,7 @@ LlamaSettings::LlamaSettings() : TextSettings({.sequence = "seq_length", .learni
   max_iters = 8;
   optimizer.learning_rate = 3e-3;
   optimizer.min_lr = 0;
+  optimizer.lr_decay_iters = 0;
   optimizer.decay_lr = false;
   optimizer.weight_decay = 0.01;
   optimizer.beta2 = 0.999;

@@ -39,24 +39,21 @@ void OptimizerSettings::Bind(SettingsTable& table) {
   table.Add("grad_clip", &grad_clip, "maximum global norm of the gradients; 0: no clipping", OnResume::kSame);
 }
 
-absl::Status OptimizerSettings::ChooseDefaults(SettingsTable& table, bool resumes) const {
+absl::Status OptimizerSettings::ChooseDefaults(SettingsTable& table, bool resumes) {
   const auto given = [&](std::vector<std::string> names) {
     std::erase_if(names, [&](const std::string& name) { return !table.Given(name); });
     return names.empty() ? "" : names[0];
   };
   if (!given({"warmup_iters", "lr_schedule", "lr_decay_iters", "lr_decay_fraction", "min_lr"}).empty()) {
-    PLAIT_RETURN_IF_ERROR(table.SetDefault("decay_lr", "true"));
+    PLAIT_RETURN_IF_ERROR(table.SetImplied("decay_lr", "true"));
   }
+  of_decay_ = given({"lr_schedule", "lr_decay_fraction", "min_lr"});
   if (resumes) return absl::OkStatus();
   if (!is_muon()) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("muon_momentum", "--optimizer=muon"));
   if (lr_schedule != "wsd") {
     PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("lr_decay_fraction", "--lr-schedule=wsd"));
   }
-  const std::string of_decay = given({"lr_schedule", "lr_decay_fraction", "min_lr"});
-  if (of_decay.empty() || !decay_lr || lr_decay_iters > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--", absl::StrReplaceAll(of_decay, {{"_", "-"}}),
-                   ": the learning rate does not decay; expected --lr-decay-iters=N"));
+  return absl::OkStatus();
 }
 
 absl::Status OptimizerSettings::CheckPlaces(const std::vector<comm::MeshAxis>& axes,
@@ -86,6 +83,11 @@ absl::Status OptimizerSettings::Check() const {
   PLAIT_RETURN_IF_ERROR(Fraction("beta1", beta1));
   PLAIT_RETURN_IF_ERROR(Fraction("beta2", beta2));
   PLAIT_RETURN_IF_ERROR(AtLeast("grad-clip", grad_clip, 0));
+  if (!of_decay_.empty() && decay_lr && lr_decay_iters == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", absl::StrReplaceAll(of_decay_, {{"_", "-"}}),
+                     ": the learning rate does not decay; expected --lr-decay-iters=N"));
+  }
   if (min_lr <= learning_rate) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--min-lr=", min_lr, ": must be at most --", rate_flag, "=", learning_rate));

@@ -35,11 +35,10 @@ struct OptimizerSettings {
 
   // Adds the flags to `table`, as the group "Optimizer".
   void Bind(SettingsTable& table);
-  // Switches the schedule on if a flag of it was given, and --decay-lr was not. INVALID_ARGUMENT for a flag of a decay
-  // without an end, or of an optimizer or schedule that is not used, unless the run resumes: its checkpoint may have the
-  // other flags.
-  absl::Status ChooseDefaults(SettingsTable& table, bool resumes) const;
-  // INVALID_ARGUMENT, naming the flag, for a value out of range.
+  // Switches the schedule on if a flag of it was given, and --decay-lr was not. INVALID_ARGUMENT for a flag of an optimizer
+  // or schedule that is not used, unless the run resumes: its checkpoint may have the other flags.
+  absl::Status ChooseDefaults(SettingsTable& table, bool resumes);
+  // INVALID_ARGUMENT, naming the flag, for a value out of range, or a flag of a decay without an end.
   absl::Status Check() const;
   // INVALID_ARGUMENT if the optimizer does not support the mesh or --offload: Muon needs whole matrices (no tp) and
   // its state in memory.
@@ -50,6 +49,8 @@ struct OptimizerSettings {
   // after warm-up if lr_decay_iters is 0; constant from the start if decay_lr is false.
   parallel::LrSchedule Schedule() const;
   parallel::ShardedOptimizerOptions Options() const;
+
+  std::string of_decay_;  // the flag of a decay that was given
 };
 
 }  // namespace plait::training

@@ -28,6 +28,18 @@ absl::Status AnotherRun(const Checkpoint& checkpoint, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(checkpoint.folder(), ": checkpoint of another run: ", what));
 }
 
+// Whether the run goes on with the checkpoints of `folder`, or one of them. Those of another run would be replaced.
+bool ResumesFrom(const Settings& settings, const std::string& folder) {
+  if (settings.resume.empty()) return false;
+  if (settings.resume == "auto") return true;
+  std::error_code ignored;
+  const auto same = [&](const std::filesystem::path& path) {
+    return std::filesystem::equivalent(path, folder, ignored);
+  };
+  const std::filesystem::path from = base::FromUser(settings.resume);
+  return same(from) || same(std::filesystem::weakly_canonical(from, ignored).parent_path());
+}
+
 // Rank 0's part.
 absl::Status OpenFolder(const Settings& settings, FolderLockOptions options,
                         std::unique_ptr<FolderLock>* lock) {
@@ -36,7 +48,7 @@ absl::Status OpenFolder(const Settings& settings, FolderLockOptions options,
   absl::StatusOr<std::unique_ptr<FolderLock>> taken = FolderLock::Take(folder, options);
   PLAIT_RETURN_IF_ERROR(base::Prefixed(taken.status(), "--checkpoint-dir"));
   *lock = *std::move(taken);
-  if (!settings.resume.empty() || parallel::CompleteSteps(folder).empty()) return absl::OkStatus();
+  if (ResumesFrom(settings, folder) || parallel::CompleteSteps(folder).empty()) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat(
       "--checkpoint-dir: ", folder, " holds the checkpoints of an earlier run; resume with --resume=", folder,
       ", or name another directory"));

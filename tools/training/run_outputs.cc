@@ -119,7 +119,8 @@ std::int64_t DrawsOfEmpty(const std::string& path, const RunOutputsOptions& opti
 // Draws of the existing history that a resumed run goes on after. The checkpoint's number may be that of another file,
 // so the steps count: draws of later steps are of an attempt that was interrupted.
 std::int64_t DrawsToKeep(const std::string& path, const RunOutputsOptions& options) {
-  if (options.resumed_draws <= 0 || options.steps_done < 0) return options.resumed_draws;
+  if (options.begins_again) return 0;
+  if (options.resumed_draws < 0 || options.steps_done < 0) return options.resumed_draws;
   const absl::StatusOr<data::HistoryTable> table = data::HistoryTable::Open(path);
   if (!table.ok()) return DrawsOfEmpty(path, options);
   const absl::StatusOr<std::vector<double>> steps = table->Column("step");
@@ -129,6 +130,15 @@ std::int64_t DrawsToKeep(const std::string& path, const RunOutputsOptions& optio
   const std::int64_t kept = later - steps->begin();
   // Without later draws, the last ones may have been lost in a power failure; History::Resume fills them with NaN.
   return later == steps->end() ? std::max(kept, options.resumed_draws) : kept;
+}
+
+// A run saves its last checkpoint before its history is complete: without one, the history is another run's.
+absl::Status CheckBegunAgain(const std::string& path) {
+  const absl::StatusOr<data::HistoryTable> table = data::HistoryTable::Open(path);
+  if (!table.ok() || !table->complete()) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat(
+      "--history: ", path, " is of a run that has ended, and there is no checkpoint to resume from; choose "
+      "another name, or remove the file"));
 }
 
 std::string StampOf(std::int64_t unix_seconds) {
@@ -189,7 +199,10 @@ absl::Status RunOutputs::OpenHistory(const RunOutputsOptions& options, const com
   if (world.rank() == 0) {
     writable = base::Prefixed(base::ProbeWritableFile(history_path_), "--history");
     std::error_code ignored;
-    if (std::filesystem::exists(history_path_, ignored)) resumed[0] = DrawsToKeep(history_path_, options);
+    if (std::filesystem::exists(history_path_, ignored)) {
+      if (options.begins_again) writable.Update(CheckBegunAgain(history_path_));
+      resumed[0] = DrawsToKeep(history_path_, options);
+    }
   }
   PLAIT_RETURN_IF_ERROR(world.Agree(writable));
   world.Broadcast(comm::BufferOf(absl::MakeSpan(resumed)), 0);

@@ -53,6 +53,8 @@ struct RunOutputsOptions {
   // Before the first draw, of programs that count steps in a metric `step`: an existing history is then continued after
   // its draws up to this step. resumed_draws are those of the checkpoint, for draws lost in a power failure.
   std::int64_t steps_done = -1;
+  // Without a checkpoint: an existing history, of an attempt that was killed before its first one, is begun again.
+  bool begins_again = false;
   rank_history::Exports exports = {};
 };
 
@@ -75,7 +77,7 @@ struct HistoryPlots {
 class RunOutputs {
  public:
   // Collective. Errors are the same on all ranks: a directory or file that is not writable; ALREADY_EXISTS if there is
-  // a history at that path and resumed_draws is negative.
+  // a history at that path and resumed_draws is negative, or one of a run that has ended, to be begun again.
   static absl::StatusOr<RunOutputs> Open(const RunOutputsOptions& options, data::RunFacts facts,
                                          const comm::Communicator& world);
 

@@ -158,6 +158,30 @@ TEST(RunOutputs, AnotherHistoryHasTheStepsUpToTheCheckpointToo) {
   EXPECT_THAT(StepsAfterResume("partly", 4, 9, 6, 6), ElementsAre(4, 5, 6, 100));
   EXPECT_THAT(StepsAfterResume("longer", 1, 6, 5, 2), ElementsAre(1, 2, 3, 4, 5, 100));
   EXPECT_THAT(StepsAfterResume("empty", 4, 4, 3, 3), ElementsAre(100)) << "killed before its first draw";
+  EXPECT_THAT(StepsAfterResume("none", 1, 6, 3, 0), ElementsAre(1, 2, 3, 100)) << "the checkpoint's had none";
+}
+
+TEST(RunOutputs, WithoutACheckpointOnlyTheHistoryOfAKilledRunIsBegunAgain) {
+  RunOutputsOptions options = OptionsIn(NewFolder("again"));
+  const auto begin = [&options](bool again) {
+    options.begins_again = again;
+    return RunOutputs::Open(options, {}, World());
+  };
+  {
+    RunOutputs killed = *begin(false);
+    EXPECT_TRUE(Record(killed, 1, 3).ok());
+  }
+  RunOutputs whole = *begin(true);
+  EXPECT_EQ(whole.history().draws(), 0);
+  EXPECT_TRUE(Record(whole, 1, 3).ok());
+  EXPECT_TRUE(whole.Close().ok());
+  World().Barrier();
+  const absl::Status ended = begin(true).status();
+  EXPECT_EQ(ended.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(ended.message()), HasSubstr("is of a run that has ended"));
+  if (World().rank() == 0) {
+    EXPECT_THAT(*data::HistoryTable::Open(whole.history_path())->Column("step"), ElementsAre(1, 2));
+  }
 }
 
 // Reports need it: the first draw's number of steps is otherwise unknown.

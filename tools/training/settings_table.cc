@@ -36,6 +36,12 @@ absl::Status SettingsTable::SetDefault(const std::string& name, const std::strin
   return flag->given ? absl::OkStatus() : base::SetFromText(*flag, text);
 }
 
+absl::Status SettingsTable::SetImplied(const std::string& name, const std::string& text) {
+  PLAIT_RETURN_IF_ERROR(SetDefault(name, text));
+  std::find_if(flags_.begin(), flags_.end(), [&](const auto& f) { return f.name == name; })->given = true;
+  return absl::OkStatus();
+}
+
 bool SettingsTable::Given(const std::string& name) const {
   return std::any_of(flags_.begin(), flags_.end(),
                      [&](const base::BoundFlag& flag) { return flag.name == name && flag.given; });

@@ -41,6 +41,8 @@ class SettingsTable {
                         const std::vector<std::string>& examples);
   // Sets the flag from text unless the user gave it. INVALID_ARGUMENT "--NAME=TEXT: expected ...".
   absl::Status SetDefault(const std::string& name, const std::string& text);
+  // The same for what another flag of the user implies: a resumed run does not take its checkpoint's value.
+  absl::Status SetImplied(const std::string& name, const std::string& text);
   // Whether the user gave the flag.
   bool Given(const std::string& name) const;
   // INVALID_ARGUMENT "--NAME=X: expected Y, or leave it out" for the first flag that the user gave another value X than

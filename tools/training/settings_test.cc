@@ -122,6 +122,29 @@ TEST(OptimizerSettings, RatesOfEachSchedule) {
   EXPECT_EQ(rate(0), 1);
 }
 
+// The run that is resumed had a constant rate.
+TEST(OptimizerSettings, AFlagOfTheScheduleSwitchesItOnInAResumedRunToo) {
+  const auto resumed = [](const std::vector<std::string>& arguments, std::vector<std::string>* changes) {
+    OptimizerSettings optimizer = {.learning_rate = 1, .decay_lr = false};
+    SettingsTable table;
+    optimizer.Bind(table);
+    const NamedValues kept = table.Kept();
+    EXPECT_TRUE(base::ParseFlags(arguments, table.Usage("t", "", {})).ok());
+    EXPECT_TRUE(optimizer.ChooseDefaults(table, /*resumes=*/true).ok());
+    EXPECT_TRUE(table.Adopt(kept, changes).ok());
+    return optimizer;
+  };
+  std::vector<std::string> changes;
+  const OptimizerSettings decays = resumed({"--lr-schedule=linear", "--lr-decay-iters=200"}, &changes);
+  EXPECT_TRUE(decays.Check().ok());
+  EXPECT_DOUBLE_EQ(decays.Schedule().At(100), 0.5);
+  EXPECT_EQ(absl::StrJoin(changes, ", "),
+            "lr_schedule cosine -> linear, lr_decay_iters 0 -> 200, decay_lr false -> true");
+  EXPECT_EQ(resumed({"--min-lr=0.1"}, &changes).Check().message(),
+            "--min-lr: the learning rate does not decay; expected --lr-decay-iters=N");
+  EXPECT_DOUBLE_EQ(resumed({"--no-decay-lr", "--lr-decay-iters=200"}, &changes).Schedule().At(100), 1);
+}
+
 TEST(OptimizerSettings, NamesTheFlagThatIsWrong) {
   const auto error = [](const OptimizerSettings& optimizer) {
     return std::string(optimizer.Check().message());

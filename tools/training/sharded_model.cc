@@ -436,7 +436,7 @@ absl::Status ShardedModel::AddPenalty(double loss_scale) {
 parallel::StepResult ShardedModel::Step(const parallel::StepOptions& options) {
   if (const absl::Status added = AddPenalty(options.loss_scale); !added.ok()) return {.status = added};
   const parallel::StepResult result = optimizer_->Step(options);
-  trained_.model->EndStep();
+  trained_.model->EndStep(/*updated=*/!result.skipped && result.status.ok());
   return result;
 }
 

@@ -195,8 +195,6 @@ absl::Status Trainer::OpenOutputs() {
   const Settings& s = settings_;
   const bool folder = task_.always_writes_outputs() || !s.outputs.empty() || s.plots || s.trace;
   if (s.eval_only || (!folder && s.history.empty())) return absl::OkStatus();
-  // A run that was killed before its first checkpoint has left a history, which is restarted from draw 0.
-  const bool begins = history_draws_ < 0;
   PLAIT_ASSIGN_OR_RETURN(
       RunOutputs outputs,
       RunOutputs::Open({.program = run_.program,
@@ -207,8 +205,9 @@ absl::Status Trainer::OpenOutputs() {
                         .trace = s.trace,
                         .metrics = Metrics(),
                         .gather_every = task_.gather_every(),
-                        .resumed_draws = begins && !s.resume.empty() ? 0 : history_draws_,
-                        .steps_done = step_},
+                        .resumed_draws = history_draws_,
+                        .steps_done = step_,
+                        .begins_again = history_draws_ < 0 && !s.resume.empty()},
                        FactsOf(run_.program, s.seed, run_.settings_line(), run_.environment), run_.world));
   outputs_.emplace(std::move(outputs));
   outputs_->trace().SetUnits(model_->UnitNames());
