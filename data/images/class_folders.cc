@@ -67,16 +67,30 @@ absl::Status AddFiles(const std::string& folder, const std::vector<std::string>&
   return absl::OkStatus();
 }
 
-// A class that cannot be learned would count as one.
-absl::Status CheckEachClassHasFiles(const std::string& folder, const std::vector<std::string>& classes,
-                                    const std::vector<LabelledFile>& files) {
+// The first class without a file; empty: none, or there are no files at all.
+std::string ClassWithoutFiles(const std::vector<std::string>& classes, const std::vector<LabelledFile>& files) {
   std::vector<bool> has_files(classes.size());
   for (const LabelledFile& file : files) has_files[file.label] = true;
   const auto empty = std::find(has_files.begin(), has_files.end(), false);
-  if (files.empty() || empty == has_files.end()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(folder, "/", classes[empty - has_files.begin()],
-                                                 ": a class without images; expected .jpg and .png files in "
-                                                 "it, or no such folder"));
+  return files.empty() || empty == has_files.end() ? "" : classes[empty - has_files.begin()];
+}
+
+// A class that cannot be learned would count as one.
+absl::Status CheckEachClassHasFiles(const std::string& folder, const std::vector<std::string>& classes,
+                                    const std::vector<LabelledFile>& files) {
+  const std::string name = ClassWithoutFiles(classes, files);
+  if (name.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      folder, "/", name, ": a class without images; expected .jpg and .png files in it, or no such folder"));
+}
+
+absl::Status CheckEachClassIsTrained(const std::string& folder, const std::vector<std::string>& classes,
+                                     const std::vector<LabelledFile>& train) {
+  const std::string name = ClassWithoutFiles(classes, train);
+  if (name.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      folder, "/", name, ": too few images, all of them are among the test images, a tenth of all; expected more, or "
+      "train/CLASS and val/CLASS"));
 }
 
 // Takes the files for testing out of `train`; `prefix` is not part of what is hashed.
@@ -106,6 +120,7 @@ absl::StatusOr<ImageSets> FindClassFolders(const std::string& folder) {
     PLAIT_RETURN_IF_ERROR(AddFiles(folder + (has("val") ? "/val" : "/test"), sets.class_names, test));
   } else {
     test = SplitByHash(folder.size(), train);
+    PLAIT_RETURN_IF_ERROR(CheckEachClassIsTrained(folder, sets.class_names, train));
   }
   if (train.empty() || test.empty()) {
     return absl::NotFoundError(absl::StrCat(folder, ": ", train.size(), " training and ", test.size(),

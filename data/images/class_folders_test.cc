@@ -144,6 +144,29 @@ TEST(ClassFolders, LeavesHiddenNamesOut) {
               HasSubstr("train/cow: a class without images"));
 }
 
+// Without folders for training and testing, one image in ten is a test image, which its name decides.
+TEST(ClassFolders, EachClassHasTrainingImages) {
+  const std::string folder = Folder("unsplit");
+  const std::string png = PngBytes(PatternImage(4, 6));
+  for (int i = 0; i < 60; ++i) WriteFile(absl::StrCat(folder, "/many/", i, ".png"), png);
+  int refused = 0, taken = 0;
+  for (int i = 0; i < 60; ++i) {
+    const std::string one = absl::StrCat(folder, "/one/", i, ".png");
+    WriteFile(one, png);
+    const absl::StatusOr<ImageSets> sets = FindClassFolders(folder);
+    std::filesystem::remove(one);
+    if (sets.ok()) {
+      EXPECT_EQ(sets->train->label(sets->train->samples() - 1), 1);
+      ++taken;
+      continue;
+    }
+    EXPECT_THAT(std::string(sets.status().message()), HasSubstr("one: too few images, all of them are among"));
+    ++refused;
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(taken, 30);
+}
+
 TEST(ClassFolders, AFewOfThemAreOfAllClasses) {
   const std::string folder = Folder("few");
   for (int i = 0; i < 20; ++i) {

@@ -75,6 +75,10 @@ class BadInputTest(runs.VitTest):
         for rank in range(2):
             with open(self.path(f"code{rank}")) as file:
                 self.assertEqual(file.read(), "1\n")
+        for i in range(16):  # a step without a valid sample
+            os.truncate(self.path(f"pictures/train/a/{i:02}.png"), 60)
+        self.fails("--data: .*pictures/train/a/[0-9]+.png: the image is damaged or cut short", "--data=" + self.path("pictures"),
+                   "--epochs=1", "--batch-size=2", code=1, outputs="all")
 
     def test_a_run_that_does_not_fit(self):
         self.fails(r"the run needs \d+\.\d+ GB on each rank, but only \d+\.\d+ GB are available", "--batch-size=1000000000", code=1)
@@ -125,6 +129,11 @@ class BadInputTest(runs.VitTest):
                 self.fails("--resume: .*checkpoint of another run: " + expected, resume, "--max-samples=32", *flags, code=1,
                            outputs="x")
         self.fails(".*holds the checkpoints of an earlier run; resume with --resume", kept, code=1, outputs="y")
+        # Whose files would take the place of the others.
+        self.train("--max-iters=1", "--epochs=0", "--no-evaluate", "--checkpoint-dir=" + self.path("other"), outputs="z")
+        self.fails(".*holds the checkpoints of an earlier run; resume with --resume", "--resume=" + self.path("other"), kept,
+                   code=1, outputs="y")
+        self.fails("--resume and --init-from are mutually exclusive", resume, "--init-from=" + self.path("model"), outputs="y")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ void CnnSettings::Bind(training::SettingsTable& table) {
   table.Add("max_samples", &max_samples, "train and test on the first N samples; 0: all");
   BindParallel(table);
   BindFiles(table, "epochs");
-  table.Add("save_model", &save_model, "existing directory to write model.safetensors to, at the end");
+  table.Add("save_model", &save_model, "directory to write model.safetensors to, at the end");
 }
 
 absl::Status CnnSettings::Check(const std::vector<comm::MeshAxis>& axes) const {

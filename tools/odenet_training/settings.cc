@@ -113,7 +113,7 @@ void OdeNetSettings::Bind(training::SettingsTable& table) {
   table.Add("study_seeds", &study_seeds, "runs of each kind in the study");
   BindParallel(table);
   BindFiles(table, "epochs");
-  table.Add("save_model", &save_model, "existing directory to write model.safetensors to, at the end");
+  table.Add("save_model", &save_model, "directory to write model.safetensors to, at the end");
 }
 
 void OdeNetSettings::BindNetwork(training::SettingsTable& table) {

@@ -79,7 +79,10 @@ void TextSettings::BindText(training::SettingsTable& table, const std::string& d
 }
 
 void TextSettings::Complete(const std::vector<comm::MeshAxis>&) {
-  if (init_from == "resume" && resume.empty()) resume = checkpoint_dir;
+  if (init_from == "resume" && !(resume.empty() && checkpoint_dir.empty())) {  // as --resume from now on
+    if (resume.empty()) resume = checkpoint_dir;
+    init_from = "scratch";
+  }
   if (bpe_folder.empty()) bpe_folder = initial_model();
 }
 

@@ -17,6 +17,7 @@ namespace {
 
 // Counted steps with the flags' own solver before the advice is printed.
 constexpr std::size_t kStepsBeforeAdvice = 5;
+constexpr char kDivergedSolves[] = "solver.diverged_solves";
 
 // Checkpoints of earlier versions do not have what was refused.
 absl::StatusOr<BiasPolicyState> PolicyStateIn(const parallel::Checkpoint& checkpoint) {
@@ -178,13 +179,18 @@ void SolverControl::TakeStep(std::vector<data::Scalar>& scalars) {
   scalars.push_back({"backward_residual", backward_.residual});
   scalars.push_back({"evaluations", static_cast<double>(evaluations_)});
   scalars.push_back({"fine_evaluations", static_cast<double>(fine_evaluations_)});
-  scalars.push_back({"diverged_solves", static_cast<double>(model_->solver()->diverged_solves())});
+  scalars.push_back({"diverged_solves", static_cast<double>(DivergedSolves())});
   scalars.push_back({"gradient_bias", recorded_bias_.value_or(std::numeric_limits<double>::quiet_NaN())});
   recorded_bias_.reset();
   evaluations_ = fine_evaluations_ = 0;
 }
 
+std::int64_t SolverControl::DivergedSolves() const {
+  return diverged_before_ + (model_->solver() == nullptr ? 0 : model_->solver()->diverged_solves());
+}
+
 void SolverControl::Save(parallel::CheckpointState& state) const {
+  state.integers[kDivergedSolves] = DivergedSolves();
   if (auto_.has_value()) auto_->Save(state.integers);
   if (!policy_.has_value()) return;
   const BiasPolicyState policy = policy_->state();
@@ -196,6 +202,8 @@ void SolverControl::Save(parallel::CheckpointState& state) const {
 }
 
 absl::Status SolverControl::Restore(const parallel::Checkpoint& checkpoint) {
+  const auto diverged = checkpoint.integers().find(kDivergedSolves);
+  if (diverged != checkpoint.integers().end()) diverged_before_ = diverged->second;
   if (auto_.has_value()) {
     PLAIT_RETURN_IF_ERROR(auto_->Restore(checkpoint));
     if (auto_->done()) FollowChoice();

@@ -61,6 +61,7 @@ class SolverControl {
   absl::Status Restore(const parallel::Checkpoint& checkpoint);
 
  private:
+  std::int64_t DivergedSolves() const;  // of the run so far
   void Use(const SolverChoice& choice);
   void ControlBias(const mgrit::LayerParallelOptions& options);
   // With a solver.
@@ -91,6 +92,7 @@ class SolverControl {
   };
   LastSolve forward_, backward_;
   std::int64_t evaluations_ = 0, fine_evaluations_ = 0;
+  std::int64_t diverged_before_ = 0;  // solves before the checkpoint that the run resumes from
   std::string line_;
 };
 

@@ -314,6 +314,7 @@ absl::StatusOr<StepReport> Trainer::Step() {
   optimizer.set_lr(task_.LearningRate());
   const Passes passes = RunPasses();
   if (passes.count == 0) {
+    PLAIT_RETURN_IF_ERROR(run_.world.Agree(task_.data_status()));
     return absl::InvalidArgumentError(absl::StrCat("step ", step_ + 1, " has no valid targets: all ",
                                                    passes.nominal_count,
                                                    " targets are ignored; expected more samples per step"));
@@ -426,7 +427,8 @@ absl::Status Trainer::Save() {
   PLAIT_RETURN_IF_ERROR(LogSaved(saver_->Finish()));
   run_.log.Info(
       absl::StrCat("Saving checkpoint to: ", base::FromUser(settings_.checkpoint_dir), ", step ", step_));
-  if (outputs_.has_value()) PLAIT_RETURN_IF_ERROR(outputs_->history().Flush());
+  // Without room for the file the draws are in the journal: the checkpoint is saved all the same.
+  const absl::Status flushed = outputs_.has_value() ? outputs_->history().Flush() : absl::OkStatus();
   parallel::CheckpointState state;
   KeepSettings(run_.program, run_.table.Kept(), Facts(), state);
   state.texts["settings"] = run_.settings_line();
@@ -443,7 +445,8 @@ absl::Status Trainer::Save() {
   const absl::StatusOr<std::vector<parallel::TensorPiece>> pieces = model_->Pieces();
   pieces_seconds_ = NowSeconds() - begin;
   PLAIT_RETURN_IF_ERROR(run_.world.Agree(pieces.status()));
-  return base::Prefixed(saver_->Start(step_, *pieces, state), "--checkpoint-dir");
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(saver_->Start(step_, *pieces, state), "--checkpoint-dir"));
+  return flushed;
 }
 
 absl::Status Trainer::PollSave() { return saver_.has_value() ? LogSaved(saver_->Poll()) : absl::OkStatus(); }

@@ -95,6 +95,8 @@ class TrainingTask {
   // must be the same samples for any number of ranks. With --reproducible: leaf number rank * MicroBatches + k of the
   // step's samples.
   virtual MicroBatch Next(int k) = 0;
+  // The first error of reading samples in Next(), on this rank; EndStep() returns it on all.
+  virtual absl::Status data_status() const { return absl::OkStatus(); }
 
   // Called before the first step of a run that does not resume.
   virtual absl::Status BeforeFirstStep() { return absl::OkStatus(); }

@@ -135,6 +135,13 @@ void VitSettings::Complete(const std::vector<comm::MeshAxis>&) {
   if (only_epochs_) max_iters = 0;
 }
 
+absl::Status VitSettings::CheckStart() const {
+  if (!resume.empty() && resume != "auto" && !initial_model().empty()) {
+    return absl::InvalidArgumentError("--resume and --init-from are mutually exclusive: leave one out");
+  }
+  return Settings::CheckStart();
+}
+
 absl::Status VitSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
   PLAIT_RETURN_IF_ERROR(CheckModel(*this));
   PLAIT_RETURN_IF_ERROR(optimizer.Check());

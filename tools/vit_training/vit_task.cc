@@ -110,11 +110,13 @@ training::MicroBatch VitTask::Next(int k) {
   return micro;
 }
 
+absl::Status VitTask::data_status() const { return base::Prefixed(train_.status(), "--data"); }
+
 bool VitTask::EvaluationIsDue() const { return sampler_.at_epoch_end() || step_ + 1 == settings_.max_iters; }
 
 absl::Status VitTask::EndStep(const training::StepReport& report, bool evaluates) {
   // A rank that could not read a file ends the run on all.
-  PLAIT_RETURN_IF_ERROR(base::Prefixed(run_.world.Agree(train_.status()), "--data"));
+  PLAIT_RETURN_IF_ERROR(run_.world.Agree(data_status()));
   step_ = report.step;
   const std::int64_t iteration = step_ - 1;
   const double images_per_second = static_cast<double>(sampler_.step_samples()) / report.slowest_seconds;

@@ -42,6 +42,7 @@ class VitTask final : public training::TrainingTask {
   std::string Position() const override;
   double LearningRate() const override { return schedule_.At(step_); }
   training::MicroBatch Next(int k) override;
+  absl::Status data_status() const override;
   bool EvaluationIsDue() const override;
   absl::Status EndStep(const training::StepReport& report, bool evaluates) override;
   absl::Status EvaluateOnly() override { return Test().status(); }
