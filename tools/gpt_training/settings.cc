@@ -56,7 +56,8 @@ void GptSettings::BindExperts(training::SettingsTable& table) {
   table.Add("moe_bias_rate", &moe.bias_rate, "how far the bias gate moves its biases per step",
             OnResume::kSame);
   table.Add("moe_capacity_factor", &moe.capacity_factor,
-            "rows that an expert takes, over their mean; the others are dropped. 0: none is dropped",
+            "capacity of an expert as a multiple of the mean rows per expert; rows beyond it are dropped; 0: "
+            "unlimited",
             OnResume::kSame);
   table.Add("moe_chunks", &moe.chunks,
             "parts of a rank's tokens, of which one is sent while another is computed");

@@ -85,9 +85,8 @@ void GruSettings::Bind(training::SettingsTable& table) {
             "long step",
             OnResume::kAdopt);
   table.Add("lp_coarse_hold", &lp_coarse_hold,
-            "number of items for which a coarse step keeps its gates fixed, for each level from the first "
-            "coarse one on; a step "
-            "over more is done in parts; 0: never",
+            "per coarse level: after how many sequence items a coarse step recomputes its gates; longer "
+            "steps are split; 0: never split",
             OnResume::kAdopt);
   BindParallel(table);
   BindFiles(table, "batches and tests");

@@ -48,7 +48,8 @@ absl::StatusOr<double> ParseSeconds(const std::string& text) {
 using plait::launching::Count;
 using plait::launching::Duration;
 
-ABSL_FLAG(Count, nproc, {}, "number of ranks (default: one per accelerator, else one per core of the hosts)");
+ABSL_FLAG(Count, nproc, {},
+          "number of ranks (default: one per accelerator, else the scheduler's slots, else one per core)");
 ABSL_FLAG(Count, nhosts, {}, "use the first N of the job's hosts (default: all)");
 ABSL_FLAG(Count, ppn, {}, "ranks per host");
 ABSL_FLAG(std::string, hostfile, "",

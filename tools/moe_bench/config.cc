@@ -62,9 +62,8 @@ void Bind(Config& c, Texts& texts, SettingsTable& table) {
             "of a rank's experts; 0: measured at the start");
   table.Group("Steps");
   table.Add("mode", &texts.mode,
-            "dispatch_only: rows go to their experts' ranks and back; moe_fwd_bwd: with experts; "
-            "training_step: and an "
-            "optimizer's step");
+            "dispatch_only: dispatch and combine only; moe_fwd_bwd: adds the experts, forward and backward; "
+            "training_step: adds the optimizer");
   table.Add("optimizer", &c.optimizer, "of training_step: sgd or adamw");
   table.Add("lr", &c.lr, "learning rate");
   table.Add("num_steps", &c.num_steps, "number of steps, those of --warmup included");

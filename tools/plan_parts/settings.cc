@@ -27,10 +27,8 @@ namespace {
 constexpr int kUsageError = 2;
 constexpr std::int64_t kVocabularyOfGpt2 = 50257;
 constexpr char kSummary[] =
-    "Estimates for a model, a cluster and a batch what each mesh needs before any of it runs: memory per "
-    "rank, "
-    "bytes per axis and time per step; which meshes are best; and which strategy to choose, with the "
-    "reasons. "
+    "Predicts memory per rank, traffic and step time of every mesh for a model, a cluster and a batch, "
+    "without running anything: which meshes are best, and which strategy to choose, with the reasons. "
     "Models are gpt, llama and vit, each with all flags of its trainer.";
 
 std::shared_ptr<training::Settings> TrainerOf(const std::string& model) {

@@ -68,7 +68,7 @@ void Bind(Request& r, std::string& stops, training::SettingsTable& table) {
   table.Add(
       "ignore_end_of_text", &r.ignore_end_of_text,
       "samples go on behind the tokenizer's end of a text, such as GPT-2's <|endoftext|> or Llama's </s>");
-  table.Add("max_new_tokens", &r.max_new_tokens, "most tokens per sample");
+  table.Add("max_new_tokens", &r.max_new_tokens, "maximum number of tokens per sample");
   table.Add("num_samples", &r.num_samples, "number of samples of each prompt");
   table.Add("batch_size", &r.batch_size, "samples generated together");
   table.Add("seed", &r.sampling.seed, "random seed of the samples");

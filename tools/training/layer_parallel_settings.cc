@@ -24,7 +24,8 @@ void LayerParallelSettings::Bind(SettingsTable& table) {
   add("lp_fwd_finerelax", &forward_finest_sweeps,
       "CF-sweeps after the F-sweep on the finest level, forward: 0 is F-, 1 is FCF-relaxation");
   add("lp_fwd_relax", &forward_sweeps, "the same on the other levels");
-  add("lp_bwd_relax", &backward_sweeps, "the same on the other levels, backward; the finest has F-");
+  add("lp_bwd_relax", &backward_sweeps,
+      "the same on the other levels, backward; the finest level always uses F-relaxation");
   add("lp_bias_limit", &bias_limit,
       "adapts the iterations so that the relative distance to the exact gradient stays below this; 0: fixed "
       "iterations");

@@ -80,35 +80,37 @@ void Settings::BindParallel(SettingsTable& table) {
   const std::vector<std::string> own_axes = mesh_axes();
   if (std::count(own_axes.begin(), own_axes.end(), "lp") > 0) lp.Bind(table);
   table.Group("Ranks");
-  table.Add(
-      "nproc", &nproc,
-      "number of ranks to start where no launcher did; 0: those of --mesh, else one per GPU, or core where "
-      "there is none, at most 8");
+  table.Add("nproc", &nproc,
+            absl::StrCat("number of ranks to start where no launcher did; 0: those of --mesh, else ",
+                         runs_on_one_rank() ? "1" : "one per GPU, or core where there is none, at most 8"));
   table.Add("strategy", &strategy,
             "what is replicated: ddp: everything, zero1: parameters and gradients, zero2: parameters, fsdp: "
             "nothing");
-  std::vector<std::string> axes = {"dp_replicate=2", "dp_shard=2"};
-  for (const std::string& axis : own_axes) axes.push_back(axis + "=2");
+  std::vector<std::string> axes = {"dp_replicate", "dp_shard"};
+  axes.insert(axes.end(), own_axes.begin(), own_axes.end());
   table.Add("mesh", &mesh,
-            absl::StrCat("ranks per axis, ", absl::StrJoin(axes, ","), "; empty: all on one axis"));
+            absl::StrCat("ranks along each axis (", absl::StrJoin(axes, ", "), "), for example ",
+                         own_axes.empty() ? "" : own_axes[0] + "=2,",
+                         "dp_replicate=2; -1: the remaining ranks; dp_shard above 1 needs "
+                         "--strategy=zero1, zero2 or fsdp; empty: all ranks on one axis"));
   table.Add("reshard_after_forward", &reshard_after_forward,
             "fsdp: frees a block's parameters after its forward pass and gathers them again for backward");
   table.Add("prefetch", &prefetch, "fsdp: gathers the next block's parameters during a block's computation");
   table.Add("reduce_each_micro_batch", &reduce_each_micro_batch,
             "zero2 and fsdp: reduces gradients after each micro-batch and keeps shards in between");
-  if (std::count(axes.begin(), axes.end(), "pp=2") > 0) {
+  if (std::count(axes.begin(), axes.end(), "pp") > 0) {
     table.Add("pipeline_schedule", &pipeline_schedule,
               "order of the micro-batches (--gradient-accumulation-steps) on the stages of pp: 1f1b, gpipe, "
               "interleaved (several stages per rank), zb-h1 or zbv (backward in two parts, less idle time)");
     table.Add("pipeline_chunks", &pipeline_chunks,
               "stages per rank of pp; 0: 2 for interleaved and zbv, else 1");
   }
-  if (std::count(axes.begin(), axes.end(), "tp=2") > 0) {
+  if (std::count(axes.begin(), axes.end(), "tp") > 0) {
     table.Add("sequence_parallel", &sequence_parallel,
               "with tp: norms, dropout and residual sums are split by tokens; less activation memory, same "
               "traffic");
   }
-  if (std::count(axes.begin(), axes.end(), "cp=2") > 0) {
+  if (std::count(axes.begin(), axes.end(), "cp") > 0) {
     table.Add("context_attention", &context_attention,
               "with cp, attention to the tokens of other ranks: ring (keys and values circulate), or "
               "ulysses (whole sequences of some heads)");

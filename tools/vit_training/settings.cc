@@ -90,8 +90,8 @@ void VitSettings::Bind(training::SettingsTable& table) {
   table.Group("Training");
   table.Add("max_iters", &max_iters, "number of training steps; 0: --epochs", OnResume::kAdopt);
   table.Add("epochs", &epochs,
-            "number of epochs, at most --max-iters steps where both are given; 0: --max-iters; where a "
-            "resumed run is given one of the two, it takes the place of both",
+            "number of epochs (0: use --max-iters); with both, training stops at whichever comes first; a "
+            "resumed run that sets one of them ignores the other's saved value",
             OnResume::kAdopt);
   BindBatch(table, "images");
   optimizer.Bind(table);
