@@ -17,6 +17,7 @@ def mpi_cc_test(
         name,
         srcs,
         ranks = [1, 2, 4],
+        filters = {},
         deps = [],
         data = [],
         args = [],
@@ -31,6 +32,7 @@ def mpi_cc_test(
       name: of the suite; each test's name ends in its number of ranks.
       srcs: the tests' sources.
       ranks: the numbers of ranks to run on.
+      filters: GoogleTest's filters by number of ranks, for numbers on which not all tests run.
       deps: what the sources use; GoogleTest and the main are added.
       data: files that the tests read.
       args: further arguments of the program.
@@ -57,7 +59,9 @@ def mpi_cc_test(
         native.sh_test(
             name = "{}_{}".format(name, count),
             srcs = [str(Label("//comm/testing:run_on_ranks.sh"))],
-            args = [str(count), "$(location :{})".format(binary)] + args,
+            args = [str(count), "$(location :{})".format(binary)] + args + (
+                ["--gtest_filter=" + filters[count]] if count in filters else []
+            ),
             data = data + [":" + binary],
             size = size,
             timeout = timeout,
