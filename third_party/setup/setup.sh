@@ -40,10 +40,10 @@ choose_cache() {
   printf '%s\n' "$cache"
 }
 
-# A Bazel job takes up to 1.3 GB (LibTorch's headers): half as many again as there are cores (.bazelrc), if the memory bears them.
+# A Bazel job takes up to 1.3 GB (LibTorch's headers): twice as many as there are cores (.bazelrc), if the memory bears them.
 jobs() {
   local cores kilobytes limit by_memory
-  cores=$((($(nproc) * 3 + 1) / 2))
+  cores=$((2 * $(nproc)))
   kilobytes="$(awk '/^MemTotal:/ {print $2}' /proc/meminfo)"
   limit="$(cat /sys/fs/cgroup/memory.max 2>/dev/null || echo max)"
   if [ "$limit" != max ] && [ $((limit / 1024)) -lt "$kilobytes" ]; then kilobytes=$((limit / 1024)); fi
