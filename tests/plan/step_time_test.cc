@@ -62,7 +62,7 @@ TEST(StepTime, OfMessages) {
   // Both ends of a pipeline: of all ranks of one node, and of two nodes, where one pair, or two, use the link.
   EXPECT_NEAR(Seconds({.pp = 4}, Axis::kEnds, Operation::kAllReduce), 2e-6 + 4000 / 1e10, kEps);
   EXPECT_NEAR(Seconds({.pp = 8}, Axis::kEnds, Operation::kAllReduce), 2e-5 + 4000 / 4e9, kEps);
-  EXPECT_NEAR(Seconds({.tp = 2, .pp = 4}, Axis::kEnds, Operation::kAllReduce), 2e-5 + 4000 / 2e9, kEps);
+  EXPECT_NEAR(Seconds({.pp = 4, .tp = 2}, Axis::kEnds, Operation::kAllReduce), 2e-5 + 4000 / 2e9, kEps);
 }
 
 // Ranks 0 to 3 are on one node, 4 and 5 on the other.
