@@ -133,8 +133,10 @@ TEST(HeterogeneousBlocks, OfSeveralKindsAndSizes) {
 // Autograd returns the adjoint of the state behind such a block itself, which must not become the state's before: memory of
 // two states would be one. Solves after the first begin with the states that are there.
 TEST(HeterogeneousBlocks, StepsWhoseDerivativeIsTheIdentity) {
-  for (const int iterations : {2, 3, 12}) {  // exact from 2 on, the number of coarse steps
+  // Exact after as many as there are coarse steps, behind one that begins on the coarse level.
+  for (const int iterations : {3, 12}) {
     for (const bool is_shift : {true, false}) {
+      SCOPED_TRACE(iterations);
       std::vector<std::shared_ptr<models::Block>> blocks;
       for (int i = 0; i < 8; ++i) blocks.push_back(std::make_shared<Residual>(20 + i));
       for (const int i : {4, 5}) {

@@ -82,7 +82,7 @@ class ResumeTest(runs.OdeNetTest):
         resume = "--resume=" + self.path("kept")
         run = self.train("--epochs=2", "--compare", resume, outputs="b")  # --compare needs the solver
         self.assertEqual(len(run.logged("layer-parallel: ") + run.logged("serial: ")), 2, run.out)
-        self.train("--epochs=2", "--nested-epochs=1", resume, outputs="c")  # --nested-epochs needs --nested
+        self.train("--epochs=2", "--nested-levels=2", resume, outputs="c")  # --nested-levels needs --nested
         run = self.train("--timeout=-1", resume, code=2, outputs="d")
         self.assertIn("train_odenet: --timeout=-1: ", run.err)
 
