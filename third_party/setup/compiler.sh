@@ -8,13 +8,15 @@ PRECOMPILED_FLAGS=(
   -ffunction-sections -fdata-sections -fpch-instantiate-templates
 )
 
-# Compiles an empty file with each, as Bazel would: fails if one is missing, or a header has changed since.
+# Compiles an empty file with each, as Bazel would: fails if one is missing or cannot be used, or if a header has changed
+# since, which the compiler says before it goes on without.
 precompiled_headers_work() {
-  local defines
+  local defines said
   for defines in -DNDEBUG "-DNDEBUG -DAT_PER_OPERATOR_HEADERS"; do
     # shellcheck disable=SC2086
-    "$1/clang" -O2 $defines -std=c++20 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=1 -fstack-protector -fsyntax-only \
-      -c "$1/empty.cc" 2>/dev/null || return 1
+    said="$("$1/clang" -O2 $defines -std=c++20 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=1 -fstack-protector -fsyntax-only \
+      -MD -MF "$1/empty.d" -c "$1/empty.cc" 2>&1)" || return 1
+    [ -z "$said" ] || return 1
   done
 }
 
