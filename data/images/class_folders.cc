@@ -68,7 +68,8 @@ absl::Status AddFiles(const std::string& folder, const std::vector<std::string>&
 }
 
 // The first class without a file; empty: none, or there are no files at all.
-std::string ClassWithoutFiles(const std::vector<std::string>& classes, const std::vector<LabelledFile>& files) {
+std::string ClassWithoutFiles(const std::vector<std::string>& classes,
+                              const std::vector<LabelledFile>& files) {
   std::vector<bool> has_files(classes.size());
   for (const LabelledFile& file : files) has_files[file.label] = true;
   const auto empty = std::find(has_files.begin(), has_files.end(), false);
@@ -89,7 +90,8 @@ absl::Status CheckEachClassIsTrained(const std::string& folder, const std::vecto
   const std::string name = ClassWithoutFiles(classes, train);
   if (name.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      folder, "/", name, ": too few images, all of them are among the test images, a tenth of all; expected more, or "
+      folder, "/", name,
+      ": too few images, all of them are among the test images, a tenth of all; expected more, or "
       "train/CLASS and val/CLASS"));
 }
 

@@ -160,7 +160,8 @@ TEST(ClassFolders, EachClassHasTrainingImages) {
       ++taken;
       continue;
     }
-    EXPECT_THAT(std::string(sets.status().message()), HasSubstr("one: too few images, all of them are among"));
+    EXPECT_THAT(std::string(sets.status().message()),
+                HasSubstr("one: too few images, all of them are among"));
     ++refused;
   }
   EXPECT_GT(refused, 0);

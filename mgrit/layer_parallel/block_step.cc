@@ -303,8 +303,7 @@ BlockStep::Recorded BlockStep::RecordedAt(const StepInterval& interval, const at
 void BlockStep::Adjoint(const StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
                         at::Tensor& out) {
   const Recorded recorded = RecordedAt(interval, u);
-  const auto gradients =
-      torch::autograd::grad({recorded.out}, {recorded.u}, {lambda}, /*retain_graph=*/true);
+  const auto gradients = torch::autograd::grad({recorded.out}, {recorded.u}, {lambda}, /*retain_graph=*/true);
   out = AsState(gradients[0], lambda);  // of a step u + b it is lambda itself
 }
 

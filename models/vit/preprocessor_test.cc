@@ -62,7 +62,8 @@ TEST(Preprocessor, WhatDoesNotFit) {
   EXPECT_THAT(error(R"({"do_center_crop": true, "size": {"shortest_edge": -1}})"), StartsWith("\"size\" is"));
   EXPECT_THAT(error(R"({"do_center_crop": true, "size": {"height": 256, "width": 128}})"),
               StartsWith("\"size\" is"));
-  EXPECT_EQ(error(R"({"do_center_crop": true, "size": 256})"), "\"crop_size\" is null; expected a number of pixels");
+  EXPECT_EQ(error(R"({"do_center_crop": true, "size": 256})"),
+            "\"crop_size\" is null; expected a number of pixels");
 }
 
 }  // namespace

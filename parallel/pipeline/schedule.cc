@@ -141,8 +141,9 @@ absl::Status CheckOptions(ScheduleKind kind, const Schedule& s) {
   }
   const std::int64_t stages = std::int64_t{s.ranks} * s.chunks;
   if (static_cast<double>(stages) * s.micro_batches > kMostActions) {
-    return Invalid(kind, absl::StrCat(stages, " stages and ", s.micro_batches, " micro-batches; expected at most ",
-                                      kMostActions, " passes of micro-batches over stages"));
+    return Invalid(kind,
+                   absl::StrCat(stages, " stages and ", s.micro_batches, " micro-batches; expected at most ",
+                                kMostActions, " passes of micro-batches over stages"));
   }
   if (kind == ScheduleKind::kZbv && s.chunks != 2) {
     return Invalid(kind, absl::StrCat("has 2 stages on each rank, not ", s.chunks));

@@ -74,8 +74,8 @@ Link LinkOf(const PlannedRun& run, Axis axis, const Cluster& cluster) {
   if (node == ranks) return cluster.within_node;
   const int stride = StrideOf(run, axis), size = SizeOf(run, axis);
   // The ends of a pipeline are pairs of ranks of the first and the last stage, on different nodes.
-  const int sharing = axis == Axis::kEnds ? std::min(node, ranks / run.mesh.pp)
-                                          : GroupsOnLink(ranks, node, stride, size);
+  const int sharing =
+      axis == Axis::kEnds ? std::min(node, ranks / run.mesh.pp) : GroupsOnLink(ranks, node, stride, size);
   if (sharing == 0) return cluster.within_node;
   const double share = cluster.between_nodes.bytes_per_second / sharing;
   const bool has_neighbours = stride < node;

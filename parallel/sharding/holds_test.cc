@@ -336,10 +336,11 @@ TEST(Holds, ATensorThatIsListedTwiceIsRefused) {
 
 TEST(Holds, TypesThatCannotBeReducedAreRefused) {
   const auto error = [](TestingModel& model, const DataParallelOptions& options) {
-    return std::string(DataParallel::Create(*comm::DeviceMesh::Create(World(), {{"dp_replicate", World().size()}}),
-                                            model.units, options)
-                           .status()
-                           .message());
+    return std::string(
+        DataParallel::Create(*comm::DeviceMesh::Create(World(), {{"dp_replicate", World().size()}}),
+                             model.units, options)
+            .status()
+            .message());
   };
   TestingModel narrow(at::kBFloat16);
   EXPECT_THAT(error(narrow, {.strategy = Strategy::kDdp, .reproducible = true}),

@@ -69,7 +69,9 @@ using comm::ConstBuffer;
 // Small integers: the sum over 2^17 ranks is still exact in float32. 61 is prime, so that parts of any
 // usual length differ.
 constexpr std::int64_t kNumbers = 61;
-std::int64_t Base(std::int64_t element, int salt) { return (element + std::int64_t{7} * salt) % kNumbers + 1; }
+std::int64_t Base(std::int64_t element, int salt) {
+  return (element + std::int64_t{7} * salt) % kNumbers + 1;
+}
 
 // What rank r contributes at an element of its input.
 std::int64_t Contributed(int rank, std::int64_t element, int salt) {
@@ -79,7 +81,8 @@ std::int64_t Contributed(int rank, std::int64_t element, int salt) {
 // What n contributions sum up to.
 std::int64_t Reduced(std::int64_t ranks, std::int64_t element, int salt) {
   const std::int64_t rest = ranks % kNumbers;
-  return ranks * Base(element, salt) + ranks / kNumbers * (kNumbers * (kNumbers - 1) / 2) + rest * (rest - 1) / 2;
+  return ranks * Base(element, salt) + ranks / kNumbers * (kNumbers * (kNumbers - 1) / 2) +
+         rest * (rest - 1) / 2;
 }
 
 // Elements that this rank gives.

@@ -146,7 +146,8 @@ std::int64_t Slots(const std::vector<HostSlots>& hosts) {
 // No host has more than one rank more than another.
 void DistributeEvenly(int ranks, std::vector<HostSlots>& hosts) {
   const int nodes = static_cast<int>(hosts.size());
-  for (int i = 0; i < nodes; ++i) hosts[static_cast<std::size_t>(i)].slots = ranks / nodes + (i < ranks % nodes ? 1 : 0);
+  for (int i = 0; i < nodes; ++i)
+    hosts[static_cast<std::size_t>(i)].slots = ranks / nodes + (i < ranks % nodes ? 1 : 0);
 }
 
 absl::StatusOr<Layout> LayOut(const Settings& wanted, std::vector<HostSlots> hosts) {
@@ -245,9 +246,9 @@ void NameHosts(const Settings& settings, const std::vector<HostSlots>& there, co
     job->plan.host_file = job->host_file = file;
     return;
   }
-  const bool fills_job = layout.hosts.size() == there.size() &&
-                         (!job->plan.by_slots || std::equal(layout.hosts.begin(), layout.hosts.end(),
-                                                            there.begin(), SameSlots));
+  const bool fills_job =
+      layout.hosts.size() == there.size() &&
+      (!job->plan.by_slots || std::equal(layout.hosts.begin(), layout.hosts.end(), there.begin(), SameSlots));
   const bool whole_job =
       settings.host_file.empty() && fills_job && found.scheduler == comm::Scheduler::kSlurm;
   const bool no_choice = settings.host_file.empty() && found.scheduler == comm::Scheduler::kLocal;

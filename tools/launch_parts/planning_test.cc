@@ -142,10 +142,12 @@ TEST(PlanJob, RanksThatHostsDoNotDivide) {
   Surroundings here = Workstation(2);
   here.resolves = [](const std::string&) { return true; };
   // No host without a rank: 3, 2, 2, 2 of nine, where a number per host would give 3, 3, 3, 0; 2, 1, 1, 1 of five.
-  EXPECT_THAT(Plan({.nproc = 9, .host_file = four}, here), HasSubstr("--host desk:3,desk2:2,desk3:2,desk4:2"));
+  EXPECT_THAT(Plan({.nproc = 9, .host_file = four}, here),
+              HasSubstr("--host desk:3,desk2:2,desk3:2,desk4:2"));
   EXPECT_THAT(Plan({.nproc = 5, .nhosts = 4, .host_file = four}, here),
               HasSubstr("--host desk:2,desk2:1,desk3:1,desk4:1"));
-  EXPECT_THAT(Plan({.nproc = 4, .nhosts = 3}, SlurmJob(Starter::kOpenMpi)), HasSubstr("--host n1:2,n2:1,n3:1"));
+  EXPECT_THAT(Plan({.nproc = 4, .nhosts = 3}, SlurmJob(Starter::kOpenMpi)),
+              HasSubstr("--host n1:2,n2:1,n3:1"));
 }
 
 TEST(PlanJob, HostFiles) {

@@ -124,8 +124,7 @@ absl::StatusOr<double> ActivationBandwidth(const comm::Communicator& world, cons
   const double products = static_cast<double>(model.samples) * model.planned.block_flops /
                           cluster.flops.at(parallel::TypeName(type));
   // A difference of small numbers: the rest of a block of a small model may vanish in it, or be less than nothing.
-  const double rest =
-      std::max(block - cluster.block_seconds - products, 0.05 * std::max(block, products));
+  const double rest = std::max(block - cluster.block_seconds - products, 0.05 * std::max(block, products));
   return static_cast<double>(pass->block.kept) / rest;
 }
 

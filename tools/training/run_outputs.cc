@@ -136,9 +136,10 @@ std::int64_t DrawsToKeep(const std::string& path, const RunOutputsOptions& optio
 absl::Status CheckBegunAgain(const std::string& path) {
   const absl::StatusOr<data::HistoryTable> table = data::HistoryTable::Open(path);
   if (!table.ok() || !table->complete()) return absl::OkStatus();
-  return absl::AlreadyExistsError(absl::StrCat(
-      "--history: ", path, " is of a run that has ended, and there is no checkpoint to resume from; choose "
-      "another name, or remove the file"));
+  return absl::AlreadyExistsError(
+      absl::StrCat("--history: ", path,
+                   " is of a run that has ended, and there is no checkpoint to resume from; choose "
+                   "another name, or remove the file"));
 }
 
 std::string StampOf(std::int64_t unix_seconds) {

@@ -327,7 +327,8 @@ TEST(Trainer, LeavesASaveAloneWhereSomeRanksEvaluate) {
   EXPECT_EQ(RunToy(at::kCPU, {"--steps=2", "--checkpoint-interval=1", "--checkpoint-dir=" + folder}, settings,
                    recording),
             0);
-  EXPECT_EQ(recording.saved, recording.saved_before);  // empty, but where the save was done before the evaluation
+  EXPECT_EQ(recording.saved,
+            recording.saved_before);  // empty, but where the save was done before the evaluation
   EXPECT_THAT(parallel::CompleteSteps(folder), ::testing::Contains(2));
   base::RemoveTree(folder);
 }
