@@ -88,10 +88,9 @@ enum class ParameterRole { kTrained, kFrozen, kBuffer };
 enum class UsedBy { kPrologue, kEpilogue, kBoth };
 
 struct ParameterSpec {
-  std::string name;   // in the state dict
-  at::Tensor tensor;  // the model's own handle: replacing its data (set_data) replaces the model's
-  bool decays =
-      true;  // subject to weight decay, with or without a gradient: matrices and embeddings, not biases
+  std::string name;    // in the state dict
+  at::Tensor tensor;   // the model's own handle: replacing its data (set_data) replaces the model's
+  bool decays = true;  // subject to weight decay, with or without a gradient; biases and norms are not
   ParameterRole role = ParameterRole::kTrained;
   Placement placement = {};
   // Read in root units only. kBoth is correct for every parameter but may take additional memory; a buffer that both ends
