@@ -131,7 +131,7 @@ absl::Status Invalid(ScheduleKind kind, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(Name(kind), ": ", what));
 }
 
-// More would not end within a day, whatever the model.
+// The actions of more would take gigabytes.
 constexpr std::int64_t kMostActions = std::int64_t{1} << 24;
 
 absl::Status CheckOptions(ScheduleKind kind, const Schedule& s) {

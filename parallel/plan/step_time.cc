@@ -46,8 +46,8 @@ int StrideOf(const PlannedRun& run, Axis axis) {
 // ranks with one r % stride, have ranks among them, but not all.
 int GroupsThatLeave(int a, int b, int stride, int size) {
   const int with_ranks = std::min(b - a, stride);
-  const int first_whole = std::max(a, 0), last_whole = std::min(b - 1 - (size - 1) * stride, stride - 1);
-  return with_ranks - std::max(0, last_whole - first_whole + 1);
+  const int last_whole = std::min(b - 1 - (size - 1) * stride, stride - 1);
+  return with_ranks - std::max(0, last_whole - a + 1);
 }
 
 // The most groups of an axis that share a node's link to others. The axis's groups fill blocks of neighbouring ranks.

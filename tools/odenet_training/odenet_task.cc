@@ -40,7 +40,8 @@ absl::StatusOr<Point> PointIn(const parallel::Checkpoint& checkpoint, std::size_
   PLAIT_ASSIGN_OR_RETURN(const double level, read("level"));
   PLAIT_ASSIGN_OR_RETURN(const double layers, read("layers"));
   PLAIT_ASSIGN_OR_RETURN(const double epoch, read("epoch"));
-  PLAIT_ASSIGN_OR_RETURN(const double step, read("step"));
+  // Checkpoints of earlier versions have none; their histories have this.
+  const double step = read("step").value_or(static_cast<double>(checkpoint.step()));
   point.level = static_cast<int>(level);
   point.layers = static_cast<std::int64_t>(layers);
   point.epoch = static_cast<std::int64_t>(epoch);

@@ -47,7 +47,7 @@ absl::Status OptimizerSettings::ChooseDefaults(SettingsTable& table, bool resume
   if (!given({"warmup_iters", "lr_schedule", "lr_decay_iters", "lr_decay_fraction", "min_lr"}).empty()) {
     PLAIT_RETURN_IF_ERROR(table.SetImplied("decay_lr", "true"));
   }
-  of_decay_ = given({"lr_schedule", "lr_decay_fraction", "min_lr"});
+  given_of_decay = given({"lr_schedule", "lr_decay_fraction", "min_lr"});
   if (resumes) return absl::OkStatus();
   if (!is_muon()) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("muon_momentum", "--optimizer=muon"));
   if (lr_schedule != "wsd") {
@@ -83,9 +83,9 @@ absl::Status OptimizerSettings::Check() const {
   PLAIT_RETURN_IF_ERROR(Fraction("beta1", beta1));
   PLAIT_RETURN_IF_ERROR(Fraction("beta2", beta2));
   PLAIT_RETURN_IF_ERROR(AtLeast("grad-clip", grad_clip, 0));
-  if (!of_decay_.empty() && decay_lr && lr_decay_iters == 0) {
+  if (!given_of_decay.empty() && decay_lr && lr_decay_iters == 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--", absl::StrReplaceAll(of_decay_, {{"_", "-"}}),
+        absl::StrCat("--", absl::StrReplaceAll(given_of_decay, {{"_", "-"}}),
                      ": the learning rate does not decay; expected --lr-decay-iters=N"));
   }
   if (min_lr <= learning_rate) return absl::OkStatus();

@@ -50,7 +50,7 @@ struct OptimizerSettings {
   parallel::LrSchedule Schedule() const;
   parallel::ShardedOptimizerOptions Options() const;
 
-  std::string of_decay_ = {};  // the flag of a decay that was given
+  std::string given_of_decay = {};  // the flag of a decay that was given
 };
 
 }  // namespace plait::training
