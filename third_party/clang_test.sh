@@ -4,7 +4,8 @@
 set -eu
 wrapper="$PWD/$1"
 cd "$TEST_TMPDIR"
-mkdir bin
+mkdir bin headers headers-address-undefined,float
+touch headers/standard.pch headers/libtorch.pch headers-address-undefined,float/standard.pch
 cp "$wrapper" clang
 cat >bin/g++ <<'END'
 #!/bin/sh
@@ -43,9 +44,9 @@ flags="-O2 -D_FORTIFY_SOURCE=1 -DNDEBUG -Wall -std=c++20 -iquote ."
 # shellcheck disable=SC2086
 for order in "$flags" "-O2 -DNDEBUG -std=c++20"; do
   calls 0 $order -c a.cc -o a.o
-  says "^clang .*-include-pch ./standard.pch" calls
+  says "^clang .*-include-pch ./headers/standard.pch" calls
   calls 0 $order -DAT_PER_OPERATOR_HEADERS -c a.cc -o a.o
-  says "^clang .*-include-pch ./libtorch.pch" calls
+  says "^clang .*-include-pch ./headers/libtorch.pch" calls
   for other in -fPIC -O1 -fsanitize=address; do
     calls 0 $order $other -c a.cc -o a.o
     says "^clang .*-MMD" calls # Bazel refuses headers of the system that it does not know
@@ -57,6 +58,14 @@ for order in "$flags" "-O2 -DNDEBUG -std=c++20"; do
     calls 0 $order $kernel -Wthread-safety -c a.cc -o a.o
     says "^g++ .*$kernel" calls
     says_not thread-safety calls
+  done
+  sanitized="$order -O1 -fsanitize=address -fsanitize=undefined,float -fno-sanitize-recover=undefined"
+  calls 0 $sanitized -c a.cc -o a.o
+  says "^clang .*-include-pch ./headers-address-undefined,float/standard.pch" calls
+  for other in -mavx2 -fno-sanitize=all -DAT_PER_OPERATOR_HEADERS; do # the last: no such header has been made
+    calls 0 $sanitized $other -c a.cc -o a.o
+    says "^clang .*-MMD" calls
+    says_not pch calls
   done
   calls 0 $order -c warns.cc -o a.o
   says "a warning" said
@@ -73,3 +82,9 @@ done
 calls 0 a.o -o program
 says_not pch calls
 says_not -MMD calls
+
+calls 0 --precompile
+says "standard_headers.h -o ./headers/standard.pch" calls
+says "libtorch_headers.h -o ./headers/libtorch.pch" calls
+calls 0 --precompile -O1 -fsanitize=thread
+says "-O1 -fsanitize=thread .*-o ./headers-thread/libtorch.pch" calls

@@ -33,7 +33,7 @@ using models::Batch;
 using models::BlockState;
 using moe::GateKind, moe::MoeOptions, moe::PlacementPolicy;
 
-constexpr int kSteps = 12;
+constexpr int kMostSteps = 12;
 constexpr std::int64_t kSamples = 8, kSequence = 7, kVocabulary = 13;
 constexpr double kClip = 0.1, kTolerance = 1e-12;
 const parallel::ShardedOptimizerOptions kAdamW = {
@@ -73,7 +73,7 @@ SerialTraining SerialRun(const MoeOptions& moe, std::int64_t seq = kSequence) {
   SerialTraining run;
   run.parameters = NamedParameters(model->units());
   SerialAdamW optimizer(run.parameters, kAdamW);
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; TrainsSerially() && step < Steps(kMostSteps); ++step) {
     optimizer.ZeroGradients();
     const at::Tensor loss = models::RunModel(*model, MakeBatch(step, seq)).sum / (kSamples * seq);
     loss.backward();
@@ -81,6 +81,7 @@ SerialTraining SerialRun(const MoeOptions& moe, std::int64_t seq = kSequence) {
     model->EndStep(/*updated=*/true);
     run.losses.push_back(loss.item<double>());
   }
+  TakeFromFirstRank(run);
   return run;
 }
 
@@ -124,7 +125,7 @@ double Difference(const MoeOptions& moe, const SerialTraining& serial, const Set
   const int copies = tp * cp.size(), data_ranks = World().size() / copies,
             data_rank = World().rank() / copies;
   double largest = 0;
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < Steps(kMostSteps); ++step) {
     Batch batch = MakeBatch(step, seq);
     const std::int64_t first = kSamples * data_rank / data_ranks,
                        mine = kSamples * (data_rank + 1) / data_ranks - first;

@@ -116,7 +116,7 @@ Serial SerialRun(const Setting& s) {
     }
   }
   SerialAdamW optimizer(serial.training.parameters, kAdamW);
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; TrainsSerially() && step < kSteps; ++step) {
     optimizer.ZeroGradients();
     double loss = 0;
     for (int k = 0; k < kMicroBatches; ++k) {
@@ -129,6 +129,8 @@ Serial SerialRun(const Setting& s) {
     model->EndStep(/*updated=*/true);
     serial.training.losses.push_back(loss);
   }
+  TakeFromFirstRank(serial.training);
+  TakeFromFirstRank(serial.buffers);
   model->SetTraining(false);
   serial.evaluated = models::RunModel(*model, MakeBatch(90, 0, s.data_ranks())).sum.item<double>();
   return serial;

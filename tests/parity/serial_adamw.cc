@@ -11,7 +11,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
 #include "absl/strings/match.h"
+#include "absl/types/span.h"
+#include "comm/buffer.h"
+#include "comm/testing/world.h"
 
 namespace plait::parity {
 
@@ -44,6 +48,32 @@ void SerialAdamW::ZeroGradients() { optimizer_->zero_grad(); }
 void SerialAdamW::Step(double clip_norm) {
   torch::nn::utils::clip_grad_norm_(parameters_, clip_norm);
   optimizer_->step();
+}
+
+int Steps(int most) { return comm::testing::World().size() == 8 ? std::min(most, 5) : most; }
+
+bool TrainsSerially() { return comm::testing::World().rank() == 0; }
+
+void TakeFromFirstRank(SerialTraining& run) {
+  TakeFromFirstRank(run.losses);
+  TakeFromFirstRank(run.parameters);
+}
+
+void TakeFromFirstRank(std::vector<double>& numbers) {
+  auto size = static_cast<std::int64_t>(numbers.size());
+  comm::testing::World().Broadcast(comm::BufferOf(absl::MakeSpan(&size, 1)), 0);
+  numbers.resize(static_cast<std::size_t>(size));
+  comm::testing::World().Broadcast(comm::BufferOf(absl::MakeSpan(numbers)), 0);
+}
+
+void TakeFromFirstRank(const NamedTensors& tensors) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : tensors) {
+    const at::Tensor values = tensor.detach().contiguous();
+    comm::testing::World().Broadcast({.data = values.data_ptr(), .count = static_cast<std::int64_t>(values.nbytes())},
+                                     0);
+    if (values.data_ptr() != tensor.data_ptr()) tensor.detach().copy_(values);
+  }
 }
 
 NamedTensors NamedParameters(const std::vector<models::ParameterUnit>& units) {

@@ -45,6 +45,20 @@ struct SerialTraining {
   NamedTensors parameters;     // at the end
 };
 
+// The steps of a run: `most`, but 5 on eight ranks, which share few cores. Errors that grow show on fewer ranks.
+int Steps(int most);
+
+// Serial runs train on the first rank alone, and the others take what it has: ranks that share a machine's cores would
+// train one after the other.
+//
+//   for (int step = 0; TrainsSerially() && step < kSteps; ++step) ...
+//   TakeFromFirstRank(run);
+bool TrainsSerially();
+// Collective. `run.parameters` are those of the model on every rank, whose values are replaced.
+void TakeFromFirstRank(SerialTraining& run);
+void TakeFromFirstRank(std::vector<double>& numbers);
+void TakeFromFirstRank(const NamedTensors& tensors);
+
 NamedTensors NamedParameters(const std::vector<models::ParameterUnit>& units);
 
 // NaN, which std::max would ignore, becomes infinity.

@@ -38,7 +38,7 @@ using comm::testing::World;
 using models::Batch;
 using models::BlockState;
 
-constexpr int kSteps = 10;
+constexpr int kMostSteps = 10;
 constexpr std::int64_t kSamples = 4, kSequence = 8, kVocabulary = 13;
 constexpr double kClip = 0.1, kTolerance = 1e-12;
 parallel::ShardedOptimizerOptions AdamW(double lr) {
@@ -133,7 +133,7 @@ SerialTraining SerialRun(const MakeModel& make, std::int64_t seq = kSequence, do
   run.parameters = NamedParameters(model->units());
   for (const auto& [name, parameter] : run.parameters) Perturb({parameter}, perturbation);
   SerialAdamW optimizer(run.parameters, AdamW(lr));
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; TrainsSerially() && step < Steps(kMostSteps); ++step) {
     optimizer.ZeroGradients();
     const Batch batch = MakeBatch(*model, step, seq);
     const at::Tensor loss = models::RunModel(*model, batch).sum / ValidTargets(batch);
@@ -141,6 +141,7 @@ SerialTraining SerialRun(const MakeModel& make, std::int64_t seq = kSequence, do
     optimizer.Step(kClip);
     run.losses.push_back(loss.item<double>());
   }
+  TakeFromFirstRank(run);
   return run;
 }
 
@@ -218,7 +219,7 @@ double Difference(const MakeModel& make, const SerialTraining& serial, const Set
   };
   const int copies = tp * cp.size(), data_ranks = World().size() / copies,
             data_rank = World().rank() / copies;
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < Steps(kMostSteps); ++step) {
     Batch batch = MakeBatch(*model, step, seq);
     const double valid = ValidTargets(batch);
     const std::int64_t mine = kSamples / data_ranks;
@@ -277,7 +278,7 @@ double FloatBound(const MakeModel& make, std::int64_t seq) {
   const double growth =
       Difference(SerialRun(drawn, seq, kRoundingLr, kPerturbation), SerialRun(drawn, seq, kRoundingLr)) /
       kPerturbation;
-  return RoundingBound(kSteps, at::kFloat, growth);
+  return RoundingBound(Steps(kMostSteps), at::kFloat, growth);
 }
 
 void ExpectInFloat32(const MakeModel& make, const std::vector<Setting>& settings,

@@ -57,7 +57,7 @@ class ShardedRun {
       : setting_(setting),
         world_(world),
         model_(MakeParityModel(kind, type)),
-        faults_(setting.fault, kSteps / 2, world) {
+        faults_(setting.fault, Steps(kMostSteps) / 2, world) {
     const auto mesh =
         comm::DeviceMesh::Create(world, {{"dp_replicate", setting.replicas}, {"dp_shard", setting.shards}});
     PLAIT_CHECK(mesh.ok()) << mesh.status();
@@ -145,15 +145,18 @@ Trajectory SerialTrajectory(ModelKind kind, at::ScalarType type, double perturba
   const ParityModel model = MakeParityModel(kind, type);
   const std::vector<at::Tensor> parameters = model.parameters();
   if (perturbation > 0) Perturb(parameters, perturbation);
-  SerialAdamW optimizer(NamedParameters(model.units), kAdamW);
+  const NamedTensors named = NamedParameters(model.units);
+  SerialAdamW optimizer(named, kAdamW);
   Trajectory trajectory;
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; TrainsSerially() && step < Steps(kMostSteps); ++step) {
     optimizer.ZeroGradients();
     const at::Tensor loss = model.loss(Range(0, kParitySamples), step) / static_cast<double>(kParitySamples);
     loss.backward();
     optimizer.Step(kClip);
     trajectory.losses.push_back(loss.item<double>());
   }
+  TakeFromFirstRank(trajectory.losses);
+  TakeFromFirstRank(named);
   trajectory.parameters = Copies(parameters);
   return trajectory;
 }
@@ -162,7 +165,7 @@ Trajectory ParallelTrajectory(ModelKind kind, at::ScalarType type, const Setting
                               const comm::Communicator& world) {
   ShardedRun run(kind, type, setting, world);
   Trajectory trajectory;
-  for (int step = 0; step < kSteps; ++step) trajectory.losses.push_back(run.Step(step));
+  for (int step = 0; step < Steps(kMostSteps); ++step) trajectory.losses.push_back(run.Step(step));
   trajectory.parameters = run.Parameters();
   return trajectory;
 }

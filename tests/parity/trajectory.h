@@ -18,7 +18,7 @@
 
 namespace plait::parity {
 
-inline constexpr int kSteps = 20;
+inline constexpr int kMostSteps = 20;
 // An epsilon of the size of gradients: with a small one AdamW hides a wrong scale of them.
 inline constexpr double kLr = 1e-3, kBeta1 = 0.9, kBeta2 = 0.95, kEpsilon = 1e-3, kDecay = 0.1, kClip = 0.05;
 
@@ -41,7 +41,7 @@ struct Setting {
 };
 std::string TextOf(const Setting& setting);
 
-// `perturbation`: relative change of every initial parameter, with pseudo-random signs.
+// Collective; trains on the first rank. `perturbation`: relative change of every initial parameter, with pseudo-random signs.
 Trajectory SerialTrajectory(ModelKind kind, at::ScalarType type, double perturbation = 0);
 // Collective over `world`, of setting.replicas x setting.shards ranks.
 Trajectory ParallelTrajectory(ModelKind kind, at::ScalarType type, const Setting& setting,

@@ -3,6 +3,9 @@
 //
 // Nothing of Plait's own is suppressed. A suppression names the library that it is for, and why.
 
+// Debian's name of the program that finds functions' names.
+#define PLAIT_SYMBOLIZER "external_symbolizer_path=/usr/bin/llvm-symbolizer-19:"
+
 // NOLINTBEGIN(bugprone-reserved-identifier): the names are the runtimes'.
 extern "C" {
 
@@ -10,7 +13,7 @@ const char* __asan_default_options() {
   return
       // LibTorch is not instrumented: vectors that it made have no marks between size and capacity.
       "detect_container_overflow=0:"
-      "detect_stack_use_after_return=1:"
+      "detect_stack_use_after_return=1:" PLAIT_SYMBOLIZER
       "strict_string_checks=1";
 }
 
@@ -33,12 +36,12 @@ const char* __lsan_default_suppressions() {
 // Leaks of an unloaded plugin could not be attributed to it: plugins stay loaded.
 int dlclose(void*) { return 0; }
 
-const char* __ubsan_default_options() { return "print_stacktrace=1"; }
+const char* __ubsan_default_options() { return PLAIT_SYMBOLIZER "print_stacktrace=1"; }
 
 const char* __tsan_default_options() {
   return
       // The first report ends the process: programs that end by _exit() would hide it.
-      "halt_on_error=1:"
+      "halt_on_error=1:" PLAIT_SYMBOLIZER
       "second_deadlock_stack=1:"
       "print_suppressions=0";
 }

@@ -2,12 +2,6 @@
 # setup.sh, which defines say, fail and here, after libtorch.sh, which names LIBTORCH_VERSION.
 # shellcheck shell=bash disable=SC2154
 
-# Flags that change what headers mean: those of .bazelrc, and Bazel's own of optimized builds.
-PRECOMPILED_FLAGS=(
-  -std=c++20 -O2 -DNDEBUG -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=1 -fstack-protector -fno-omit-frame-pointer
-  -ffunction-sections -fdata-sections -fpch-instantiate-templates
-)
-
 # Compiles an empty file with each, as Bazel would: fails if one is missing or cannot be used, or if a header has changed
 # since, which the compiler says before it goes on without.
 precompiled_headers_work() {
@@ -23,7 +17,7 @@ precompiled_headers_work() {
 # install_compiler CACHE: sets `compiler` to clang with precompiled headers, CACHE/clang-HASH/clang. The folder is part of
 # Bazel's commands, so its name says what is in it.
 install_compiler() {
-  local folder hash include
+  local folder hash
   hash="$({
     cat "$here/compiler.sh" "$here/clang" "$here"/*_headers.h
     echo "$LIBTORCH_VERSION"
@@ -37,11 +31,8 @@ install_compiler() {
   mkdir -p "$folder"
   cp "$here/clang" "$here"/*_headers.h "$folder"
   touch "$folder/empty.cc"
-  include="$(echo "$1/libtorch-$LIBTORCH_VERSION"/lib/python3*/site-packages/torch/include)"
-  if ! "$compiler" "${PRECOMPILED_FLAGS[@]}" -x c++-header "$folder/standard_headers.h" -o "$folder/standard.pch" >"$1/tmp/clang.log" 2>&1 ||
-    ! "$compiler" "${PRECOMPILED_FLAGS[@]}" -DAT_PER_OPERATOR_HEADERS -isystem "$include" -isystem "$include/torch/csrc/api/include" \
-      -x c++-header "$folder/libtorch_headers.h" -o "$folder/libtorch.pch" >"$1/tmp/clang.log" 2>&1 ||
-    ! precompiled_headers_work "$folder"; then
+  ln -s "$(echo "$1/libtorch-$LIBTORCH_VERSION"/lib/python3*/site-packages/torch/include)" "$folder/libtorch"
+  if ! "$compiler" --precompile >"$1/tmp/clang.log" 2>&1 || ! precompiled_headers_work "$folder"; then
     tail -n 3 "$1/tmp/clang.log" >&2
     fail "clang-19 cannot precompile the headers of LibTorch in $folder: is the disk full?"
   fi

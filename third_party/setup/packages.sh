@@ -23,6 +23,7 @@ PACKAGE_GROUPS=(
 
 # Not installed by set-up: what one command needs.
 #   tests/fuzz/run: libclang-rt-19-dev
+#   tests/sanitizers/run: libclang-rt-19-dev llvm-19
 
 installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
