@@ -34,14 +34,14 @@ exec sleep infinity
 """
 
 # Started by mpirun in place of ssh: enter NODE COMMAND... Open MPI's files lie in the node's own /dev/shm: /tmp is shared, where
-# nodes of one name, whose processes have the same numbers, would take each other's.
+# nodes of one name, whose processes have the same numbers, would take each other's; so would jobs that start at once on a node.
 ENTER = """#!/bin/sh
 while case "$1" in -*) true;; *) false;; esac; do shift; done
 node=$1
 shift
 read -r pid core <{folder}/$node.node
-export OMPI_MCA_orte_tmpdir_base=/dev/shm
-exec nsenter --net --uts --ipc --mount --pid --wd={folder} --target "$pid" taskset --cpu-list "$core" /bin/sh -c "$*"
+export OMPI_MCA_orte_tmpdir_base=/dev/shm/$$
+exec nsenter --net --uts --ipc --mount --pid --wd={folder} --target "$pid" taskset --cpu-list "$core" /bin/sh -c "mkdir -p /dev/shm/$$ && $*"
 """
 
 
@@ -64,6 +64,7 @@ class Cluster:
         self.folder = tempfile.mkdtemp(prefix="nodes", dir="/tmp")
         self.cores = sorted(os.sched_getaffinity(0))
         self.nodes = {}
+        self.newest = None
 
     def __enter__(self):
         try:
@@ -187,9 +188,11 @@ class Cluster:
 
     def start_here(self, *command, **environment):
         """Starts `command` outside of the nodes, in an environment whose mpirun reaches them. Standard output is a pipe."""
-        with open(self.path("err"), "w", encoding="utf-8") as err:
-            return subprocess.Popen(command, env=self.environment(**environment), cwd=self.folder, text=True,
-                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err)
+        with tempfile.NamedTemporaryFile(dir=self.folder, prefix="err", delete=False) as err:
+            process = subprocess.Popen(command, env=self.environment(**environment), cwd=self.folder, text=True,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err)
+        process.err, self.newest = err.name, process
+        return process
 
     def start(self, *command, **environment):
         """mpirun of `command` on all ranks."""
@@ -197,9 +200,9 @@ class Cluster:
         return self.start_here("mpirun", "-H", hosts, "-n", str(sum(self.ranks.values())), "--bind-to", "none",
                                *command, **environment)
 
-    def errors(self):
-        """Standard error so far."""
-        with open(self.path("err"), encoding="utf-8", errors="backslashreplace") as err:
+    def errors(self, process=None):
+        """Standard error so far, of the newest process where none is named."""
+        with open((process or self.newest).err, encoding="utf-8", errors="backslashreplace") as err:
             return err.read()
 
     def finish(self, process, seconds=SECONDS):
@@ -210,7 +213,7 @@ class Cluster:
             process.kill()
             out, _ = process.communicate()
             out += f"\nstill running after {seconds} s"
-        return Run(process.returncode, out, self.errors())
+        return Run(process.returncode, out, self.errors(process))
 
     def run(self, *command, **environment):
         return self.finish(self.start(*command, **environment))
