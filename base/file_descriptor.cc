@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,13 @@ namespace {
 constexpr std::int64_t kMostPerCall = std::int64_t{1} << 30;
 
 }  // namespace
+
+void AllowManyFiles() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 absl::Status DiskError(int error, const std::string& path, const std::string& doing) {
   const std::string message = absl::StrCat(path, ": ", doing, ": ", std::strerror(error));

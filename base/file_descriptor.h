@@ -54,6 +54,9 @@ class FileDescriptor {
   int id_ = -1;
 };
 
+// Raises the soft limit of open files (RLIMIT_NOFILE) to the hard one: for a process with a connection to every rank.
+void AllowManyFiles();
+
 // "PATH: DOING: ..." for an errno. Full disks, quotas and file size limits are RESOURCE_EXHAUSTED, everything else has
 // absl::ErrnoToStatusCode's code.
 absl::Status DiskError(int error, const std::string& path, const std::string& doing);

@@ -65,6 +65,7 @@ TEST_P(CrossEntropyAgainstLibTorch, SumAndGradientAreTheSame) {
   const at::Tensor bound = log.exp() * (of_log * 2) + gradient.abs() * (4 * u + c.rounded) + c.least;
   EXPECT_EQ(logits.grad().scalar_type(), c.type);
   const at::Tensor mine = valid(logits.grad()).to(at::kDouble);
+  EXPECT_FALSE(mine.isnan().any().item<bool>());
   EXPECT_LE(((mine - gradient).abs() / bound).nan_to_num(0).max().item<double>(), 1);
   EXPECT_TRUE(mine.masked_select(gradient.eq(0)).eq(0).all().item<bool>()) << "rows that are ignored";
   EXPECT_EQ(logits.grad()[0].equal(at::zeros_like(logits[0])), c.ignores);

@@ -115,7 +115,7 @@ Words SrunCommand(const LaunchPlan& plan) {
   Append(words, {"-n", absl::StrCat(plan.ranks)});
   if (plan.ranks_per_node > 0) words.push_back(absl::StrCat("--ntasks-per-node=", plan.ranks_per_node));
   Append(words,
-         {"-c", absl::StrCat(plan.cores_per_rank), absl::StrCat("--cpu-bind=", SrunBinding(plan.binding))});
+         {"-c", absl::StrCat(plan.cpus_per_rank), absl::StrCat("--cpu-bind=", SrunBinding(plan.binding))});
   return words;
 }
 

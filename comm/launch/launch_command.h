@@ -37,7 +37,8 @@ struct LaunchPlan {
   int ranks = 1;
   int ranks_per_node = 0;  // 0: the starter's default
   bool by_slots = false;   // as many on each host as it has slots there (mpirun's --map-by slot)
-  int cores_per_rank = 1;  // for kDepth, and srun's -c
+  int cores_per_rank = 1;  // for kDepth
+  int cpus_per_rank = 1;   // srun's -c: CPUs as Slurm counts them, which may be hardware threads
   Binding binding = Binding::kNone;
   bool oversubscribe = false;         // allow more ranks than cores
   bool as_root = false;               // allow root, which Open MPI refuses by default

@@ -16,7 +16,7 @@ namespace plait::comm {
 struct Position {
   std::string phase;
   std::string failure;  // the error that this rank is ending with; empty: none
-  std::map<std::uint64_t, RecordedGroup> groups;
+  std::map<std::uint64_t, RecordedGroup> groups;  // without members: those that were sent before
   std::vector<CallRecord> calls;  // the latest calls, oldest first
   double at_seconds = 0;          // when this was taken, on the clock of `calls`
 

@@ -18,6 +18,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_descriptor.h"
 #include "base/host_name.h"
 #include "comm/byte_stream.h"
 #include "comm/flight_recorder.h"
@@ -225,6 +226,7 @@ absl::StatusOr<Meeting> Meet(const Communicator& world, double timeout_seconds) 
   int listener = -1;
   Invitation invitation;
   if (is_server) {
+    base::AllowManyFiles();  // a connection to every rank
     invitation = {.token = 0,
                   .host = base::HostName(),
                   .node = ThisNode(),

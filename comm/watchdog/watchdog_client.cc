@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <optional>
+#include <set>
 
 #include "base/host_name.h"
 #include "comm/byte_stream.h"
@@ -65,6 +67,7 @@ class WatchdogClient : public WatchdogEndpoint {
     switch (frame.kind) {
       case FrameKind::kQuery:
         suspected_at_.reset();
+        known_groups_.clear();
         SendPosition();
         break;
       case FrameKind::kEnd:
@@ -158,7 +161,11 @@ class WatchdogClient : public WatchdogEndpoint {
 
   void SendPosition() {
     last_published_ = now_;
-    server_.link.Send(FrameKind::kPosition, Encode(OwnPosition(recorder_, signals_)));
+    Position position = OwnPosition(recorder_, signals_);
+    for (auto& [id, group] : position.groups) {
+      if (!known_groups_.insert(id).second) group.members.clear();
+    }
+    server_.link.Send(FrameKind::kPosition, Encode(position));
   }
 
   int rank_;
@@ -168,6 +175,7 @@ class WatchdogClient : public WatchdogEndpoint {
   Signals& signals_;
   Position server_position_;
   double server_seen_;
+  std::set<std::uint64_t> known_groups_;  // whose members the server has
   double now_ = 0;
   double last_published_ = 0;
   bool server_left_ = false;

@@ -60,6 +60,34 @@ TEST(WatchdogClient, NamesItsOwnHostAndProcess) {
   EXPECT_EXIT(LoseServer(), testing::ExitedWithCode(kJobFailedExitCode), testing::ContainsRegex(line));
 }
 
+std::vector<int> MembersIn(Link& server) {
+  Position newest;
+  for (const Frame& frame : server.Receive()) {
+    if (frame.kind == FrameKind::kPosition) newest = *DecodePosition(frame.payload);
+  }
+  return newest.groups.at(7).members;
+}
+
+// All ranks' members of all groups four times a second would be more than rank 0 can read.
+TEST(WatchdogClient, SendsMembersOfAGroupOnceAndWhenAsked) {
+  FlightRecorder recorder;
+  Wait(Operation::kBarrier, recorder);
+  auto [server, link] = Connected();
+  Meeting meeting = {.peers = {}, .deputy = 2};
+  meeting.peers.push_back({"node7", kPid, std::move(link)});
+  Signals signals;
+  const auto client = MakeWatchdogClient(1, std::move(meeting), recorder, signals);
+  const std::vector<int> members = {0, 1};
+  client->Step();
+  EXPECT_EQ(MembersIn(server), members);
+  usleep(300'000);
+  client->Step();
+  EXPECT_EQ(MembersIn(server), std::vector<int>());
+  server.Send(FrameKind::kQuery);
+  client->Step();
+  EXPECT_EQ(MembersIn(server), members);
+}
+
 // A job of two ranks, of which rank 1 gets `number` and ends. Rank 0 gets SIGTERM, too, after `seconds`.
 [[noreturn]] void EndRank1(int number, std::optional<double> seconds) {
   auto [client, link] = Connected();

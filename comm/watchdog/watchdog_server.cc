@@ -90,11 +90,22 @@ class WatchdogServer : public WatchdogEndpoint {
     BeginInquiry(kFarewellSeconds);
   }
 
+  // Members of a group are sent once, and in answers to an inquiry: every rank's lists, four times a second, would be the
+  // square of the number of ranks.
+  static void Keep(Position position, RankReport* report) {
+    for (auto& [id, group] : position.groups) {
+      const auto known = report->position.groups.find(id);
+      if (group.members.empty() && known != report->position.groups.end())
+        group.members = std::move(known->second.members);
+    }
+    report->position = std::move(position);
+  }
+
   void Hear(int rank, const Frame& frame) {
     RankReport& report = reports_[rank];
     switch (frame.kind) {
       case FrameKind::kPosition:
-        if (auto position = DecodePosition(frame.payload)) report.position = std::move(*position);
+        if (auto position = DecodePosition(frame.payload)) Keep(std::move(*position), &report);
         report.received_seconds = now_;
         answered_[rank] = true;
         if (!report.position.failure.empty()) BeginInquiry(kAnswerSeconds);

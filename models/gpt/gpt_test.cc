@@ -14,6 +14,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/testing/nan_is_infinite.h"
 #include "models/gpt/testing/loops.h"
 
 namespace plait::gpt {
@@ -53,7 +54,8 @@ double Error(Gpt& gpt, const at::Tensor& tokens, double dt = 1) {
     const auto expected = LogitsByLoops(gpt, RowOf(tokens, i), dt);
     for (std::size_t t = 0; t < expected.size(); ++t) {
       for (std::size_t v = 0; v < expected[t].size(); ++v) {
-        error = std::max(error, std::abs(logits[i][t][v].item<double>() - expected[t][v]));
+        const double difference = std::abs(logits[i][t][v].item<double>() - expected[t][v]);
+        error = std::max(error, base::NanIsInfinite(difference));
       }
     }
   }

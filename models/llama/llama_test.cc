@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/nan_is_infinite.h"
+
 namespace plait::llama {
 namespace {
 
@@ -144,7 +146,7 @@ double Error(Llama llama, const at::Tensor& tokens, double dt = 1) {
     for (std::size_t t = 0; t < x.size(); ++t) {
       const Row expected = Times(w["output"], Norm(w["norm"], x[t]));
       for (std::int64_t v = 0; v < kVocabulary; ++v) {
-        error = std::max(error, std::abs(logits[b][t][v].item<double>() - expected[v]));
+        error = std::max(error, base::NanIsInfinite(std::abs(logits[b][t][v].item<double>() - expected[v])));
       }
     }
   }

@@ -68,15 +68,22 @@ absl::StatusOr<double> CentreFraction(const Json& config) {
 
 absl::StatusOr<Preprocessor> PreprocessorFrom(absl::string_view text, std::int64_t channels) {
   PLAIT_ASSIGN_OR_RETURN(const Json config, hugging_face::ParseConfig(text));
-  bool rescales = true, normalizes = true;
+  bool resizes = true, rescales = true, normalizes = true;
   double factor = 1.0 / 255;
+  PLAIT_RETURN_IF_ERROR(ReadSwitch(config, "do_resize", resizes));
   PLAIT_RETURN_IF_ERROR(ReadSwitch(config, "do_rescale", rescales));
   PLAIT_RETURN_IF_ERROR(ReadSwitch(config, "do_normalize", normalizes));
   PLAIT_RETURN_IF_ERROR(hugging_face::ReadPositive(config, "rescale_factor", factor));
+  if (!resizes) return hugging_face::Refuse("do_resize", false, "true");
   if (!rescales) return hugging_face::Refuse("do_rescale", false, "true");
   if (std::abs(255 * factor - 1) > 1e-4) return hugging_face::Refuse("rescale_factor", factor, "1/255");
   Preprocessor made;
   PLAIT_ASSIGN_OR_RETURN(made.centre_fraction, CentreFraction(config));
+  const Json resample = config.value("resample", Json(kBilinear));
+  if (!resample.is_number_integer() || resample.get<double>() < 0 || resample.get<double>() > 5) {
+    return hugging_face::Refuse("resample", resample, "PIL's number of a filter, 0 to 5");
+  }
+  made.resample = resample;
   if (!normalizes) {
     made.mean.assign(channels, 0);
     made.deviation.assign(channels, 1);
@@ -89,7 +96,6 @@ absl::StatusOr<Preprocessor> PreprocessorFrom(absl::string_view text, std::int64
 
 std::string PreprocessorText(const Preprocessor& preprocessor, std::int64_t image_size) {
   const std::int64_t edge = std::llround(static_cast<double>(image_size) / preprocessor.centre_fraction);
-  constexpr int kBilinear = 2;  // PIL's number
   const nlohmann::ordered_json config = {{"image_processor_type", "CLIPImageProcessor"},
                                          {"do_convert_rgb", preprocessor.mean.size() == 3},
                                          {"do_resize", true},

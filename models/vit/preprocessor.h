@@ -19,17 +19,21 @@ namespace plait::vit {
 
 inline constexpr char kPreprocessorFile[] = "preprocessor_config.json";
 
+inline constexpr std::int64_t kBilinear = 2;
+
 struct Preprocessor {
   // By channel: an input is (pixel / 255 - mean) / deviation.
   std::vector<double> mean, deviation;
   // Side of the centre square / shorter side of the image.
   double centre_fraction = 1;
+  // The filter that images are resized with, by PIL's number. Plait's loaders have the bilinear one alone.
+  std::int64_t resample = kBilinear;
 
   bool operator==(const Preprocessor&) const = default;
 };
 
 // InvalidArgument, without a path, for values that do not fit: not one mean and deviation for each channel, another
-// factor than 1/255.
+// factor than 1/255, images that are not resized.
 absl::StatusOr<Preprocessor> PreprocessorFrom(absl::string_view text, std::int64_t channels);
 // The contents of the file, for square inputs of `image_size` rows.
 std::string PreprocessorText(const Preprocessor& preprocessor, std::int64_t image_size);

@@ -20,6 +20,7 @@ TEST(Preprocessor, OfPublishedModels) {
   EXPECT_THAT(vit->mean, ElementsAre(0.5, 0.5, 0.5));
   EXPECT_THAT(vit->deviation, ElementsAre(0.5, 0.5, 0.5));
   EXPECT_EQ(vit->centre_fraction, 1);
+  EXPECT_EQ(vit->resample, kBilinear);
   // facebook/deit-base-patch16-224: the centre of 256.
   const auto deit =
       PreprocessorFrom(R"({"crop_size": 224, "do_center_crop": true, "do_normalize": true, "do_resize": true,
@@ -28,6 +29,7 @@ TEST(Preprocessor, OfPublishedModels) {
   ASSERT_TRUE(deit.ok()) << deit.status();
   EXPECT_THAT(deit->mean, ElementsAre(0.485, 0.456, 0.406));
   EXPECT_EQ(deit->centre_fraction, 224.0 / 256);
+  EXPECT_EQ(deit->resample, 3);
   // The same as transformers writes it again.
   const auto again = PreprocessorFrom(R"({"crop_size": {"height": 224, "width": 224}, "do_center_crop": true,
       "do_normalize": false, "size": {"height": 256, "width": 256}})",
@@ -56,6 +58,8 @@ TEST(Preprocessor, WhatDoesNotFit) {
   EXPECT_THAT(error(R"({"image_mean": [0, 0, "1"]})"), StartsWith("\"image_mean\""));
   EXPECT_EQ(error(R"({"image_mean": [0, 0, 0], "image_std": [1, 0, 1]})"),
             "\"image_std\" is [1,0,1]; expected a number for each of 3 channels, above 0");
+  EXPECT_EQ(error(R"({"do_resize": false})"), "\"do_resize\" is false; expected true");
+  EXPECT_THAT(error(R"({"resample": "bicubic"})"), StartsWith("\"resample\" is \"bicubic\"; expected"));
   EXPECT_EQ(error(R"({"do_rescale": false})"), "\"do_rescale\" is false; expected true");
   EXPECT_EQ(error(R"({"do_rescale": "no"})"), "\"do_rescale\" is \"no\"; expected true or false");
   EXPECT_EQ(error(R"({"rescale_factor": 1})"), "\"rescale_factor\" is 1.0; expected 1/255");

@@ -75,6 +75,23 @@ std::string LatestNamed(const std::string& root) {
   return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
 }
 
+// The two folders exchange names, so that the older checkpoint becomes the partial one. NFS and Lustre cannot exchange:
+// the older one then has a partial name first, and after a crash in between the newest checkpoint before it is loaded.
+absl::Status ReplaceFolder(const std::string& partial, const std::string& whole) {
+  if (renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, whole.c_str(), RENAME_EXCHANGE) == 0)
+    return absl::OkStatus();
+  const auto failed = [&whole](int error) {
+    return base::DiskError(error, whole, "exists and cannot be replaced");
+  };
+  if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP) return failed(errno);
+  const std::string older = absl::StrCat(whole, ".replaced", kPartial);
+  if (rename(whole.c_str(), older.c_str()) != 0) return failed(errno);
+  if (rename(partial.c_str(), whole.c_str()) == 0) return absl::OkStatus();
+  const int error = errno;
+  rename(older.c_str(), whole.c_str());
+  return failed(error);
+}
+
 }  // namespace
 
 std::string StepFolder(const std::string& root, std::int64_t step) {
@@ -140,10 +157,7 @@ absl::Status PublishFolder(const std::string& root, std::int64_t step) {
   base::SyncFolder(partial);
   if (rename(partial.c_str(), whole.c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST) return base::DiskError(errno, partial, "cannot be renamed");
-    // The final name exists: exchange the two, so that the older checkpoint becomes the partial one.
-    if (renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, whole.c_str(), RENAME_EXCHANGE) != 0) {
-      return base::DiskError(errno, whole, "exists and cannot be replaced");
-    }
+    PLAIT_RETURN_IF_ERROR(ReplaceFolder(partial, whole));
   }
   // Otherwise a power failure could leave the old names, with the older checkpoint's files already removed.
   base::SyncFolder(root);

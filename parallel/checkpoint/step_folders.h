@@ -39,8 +39,8 @@ std::vector<std::int64_t> CompleteSteps(const std::string& root);
 absl::Status MakeReady(const std::string& root, std::int64_t bytes);
 void RemovePartialFolder(const std::string& root, std::int64_t step);
 
-// Renames the partial folder to its final name and fsyncs `root`. An existing checkpoint of the same step is replaced
-// atomically: the two folders exchange names.
+// Renames the partial folder to its final name and fsyncs `root`. An existing checkpoint of the same step is replaced,
+// atomically where the file system can exchange the names of two folders.
 absl::Status PublishFolder(const std::string& root, std::int64_t step);
 absl::Status WriteLatest(const std::string& root, std::int64_t step);
 

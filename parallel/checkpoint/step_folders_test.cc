@@ -3,8 +3,16 @@
 #include "parallel/checkpoint/step_folders.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -49,6 +57,42 @@ TEST_F(StepFoldersTest, RetiredAreThoseBeyondTheNewest) {
   RemovePartials(comm::Communicator::Self(), root_);
   EXPECT_EQ(CompleteSteps(root_), (std::vector<std::int64_t>{2, 3, 4}));
   EXPECT_FALSE(fs::exists(PartialFolder(root_, 1)));
+}
+
+// From now on the kernel answers renameat2 with flags as NFS and Lustre do.
+bool CannotExchange() {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_renameat2, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[4])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {.len = std::size(filter), .filter = filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST_F(StepFoldersTest, PublishReplacesAnOlderFolderWhereFoldersCannotBeExchanged) {
+  Fill(StepFolder(root_, 1), "old.h5");
+  Fill(PartialFolder(root_, 1), "new.h5");
+  Fill(StepFolder(root_, 2), "index.h5");
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!CannotExchange()) _exit(2);
+    const absl::Status published = PublishFolder(root_, 1);
+    if (!published.ok()) std::fprintf(stderr, "%s\n", published.ToString().c_str());
+    _exit(published.ok() ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(fs::exists(StepFolder(root_, 1) + "/inner/new.h5"));
+  EXPECT_FALSE(fs::exists(StepFolder(root_, 1) + "/old.h5"));
+  EXPECT_EQ(CompleteSteps(root_), (std::vector<std::int64_t>{2}));
+  RemovePartials(comm::Communicator::Self(), root_);
+  EXPECT_EQ(std::distance(fs::directory_iterator(root_), fs::directory_iterator()), 2);
 }
 
 TEST_F(StepFoldersTest, PublishReplacesAnOlderFolder) {

@@ -10,10 +10,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "absl/strings/match.h"
 #include "absl/types/span.h"
+#include "base/testing/nan_is_infinite.h"
 #include "comm/buffer.h"
 #include "comm/testing/world.h"
 
@@ -84,18 +84,14 @@ NamedTensors NamedParameters(const std::vector<models::ParameterUnit>& units) {
   return named;
 }
 
-double Worst(double difference) {
-  return std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
-}
-
 double Difference(const SerialTraining& a, const SerialTraining& b) {
   double largest = 0;
   for (std::size_t i = 0; i < a.losses.size(); ++i) {
-    largest = std::max(largest, Worst(std::abs(a.losses[i] / b.losses[i] - 1)));
+    largest = std::max(largest, base::NanIsInfinite(std::abs(a.losses[i] / b.losses[i] - 1)));
   }
   for (const auto& [name, expected] : b.parameters) {
     const double difference = (a.parameters.at(name) - expected).abs().max().item<double>();
-    if (difference != 0) largest = std::max(largest, Worst(difference / expected.abs().max().item<double>()));
+    if (difference != 0) largest = std::max(largest, base::NanIsInfinite(difference / expected.abs().max().item<double>()));
   }
   return largest;
 }

@@ -61,9 +61,6 @@ void TakeFromFirstRank(const NamedTensors& tensors);
 
 NamedTensors NamedParameters(const std::vector<models::ParameterUnit>& units);
 
-// NaN, which std::max would ignore, becomes infinity.
-double Worst(double difference);
-
 // The largest relative difference of losses, and of parameters relative to the largest element of each.
 double Difference(const SerialTraining& a, const SerialTraining& b);
 

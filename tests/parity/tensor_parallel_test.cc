@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/nan_is_infinite.h"
 #include "comm/device_mesh.h"
 #include "comm/testing/world.h"
 #include "models/gpt/gpt.h"
@@ -234,14 +235,14 @@ double Difference(const MakeModel& make, const SerialTraining& serial, const Set
     // Ranks along tp have the same loss.
     double loss = part.item<double>() / tp;
     World().AllReduce(comm::BufferOf(absl::MakeSpan(&loss, 1)));
-    largest = std::max(largest, Worst(std::abs(loss / serial.losses[step] - 1)));
+    largest = std::max(largest, base::NanIsInfinite(std::abs(loss / serial.losses[step] - 1)));
   }
   dp->VisitUnsharded([&](const models::ParameterUnit& unit) {
     if (setting.fault == Fault::kPaddedVocabulary) return;  // has other shapes
     for (const models::ParameterSpec& p : unit.parameters) {
       const at::Tensor expected = models::LocalPart(serial.parameters.at(p.name).detach(), p.placement);
       const double difference = (p.tensor.detach() - expected).abs().max().item<double>();
-      largest = std::max(largest, Worst(difference / expected.abs().max().item<double>()));
+      largest = std::max(largest, base::NanIsInfinite(difference / expected.abs().max().item<double>()));
     }
   });
   World().AllReduce(comm::BufferOf(absl::MakeSpan(&largest, 1)), comm::ReduceOp::kMax);

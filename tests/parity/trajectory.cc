@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/check.h"
+#include "base/testing/nan_is_infinite.h"
 #include "comm/buffer.h"
 #include "comm/device_mesh.h"
 #include "parallel/activation_checkpoint/activation_checkpoint.h"
@@ -175,11 +176,11 @@ double LargestDifference(const Trajectory& a, const Trajectory& b) {
       << "these are not runs of one model";
   double largest = 0;
   for (std::size_t i = 0; i < a.losses.size(); ++i) {
-    largest = std::max(largest, Worst(std::abs(a.losses[i] / b.losses[i] - 1)));
+    largest = std::max(largest, base::NanIsInfinite(std::abs(a.losses[i] / b.losses[i] - 1)));
   }
   for (std::size_t i = 0; i < a.parameters.size(); ++i) {
     const double difference = (a.parameters[i] - b.parameters[i]).abs().max().item<double>();
-    largest = std::max(largest, Worst(difference / b.parameters[i].abs().max().item<double>()));
+    largest = std::max(largest, base::NanIsInfinite(difference / b.parameters[i].abs().max().item<double>()));
   }
   return largest;
 }

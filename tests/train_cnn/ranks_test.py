@@ -17,7 +17,7 @@ class RanksTest(runs.CnnTest):
         if not hasattr(self, "one"):
             self.one_run, self.one = self.model(*both, "--batch-size=24", ranks=1, name="one")
         self.assertLess(self.difference(self.one, model), TOLERANCE, flags)
-        for a, b in zip(self.one_run.epochs(), run.epochs()):
+        for a, b in zip(self.one_run.epochs(), run.epochs(), strict=True):
             self.assertEqual({**a, "dt": 0}, {**b, "dt": 0})
 
     def test_strategies(self):

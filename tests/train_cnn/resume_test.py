@@ -15,7 +15,8 @@ class ResumeTest(runs.CnnTest):
         epochs, expected = whole
         self.assert_same_bits(expected, model)
         resumed = run.epochs()
-        for a, b in zip(epochs[len(epochs) - len(resumed):], resumed):
+        self.assertGreater(len(resumed), 0)
+        for a, b in zip(epochs[-len(resumed):], resumed, strict=True):
             self.assertEqual({**a, "dt": 0}, {**b, "dt": 0})
 
     def test_after_an_epoch(self):

@@ -82,7 +82,7 @@ class ResumeTest(runs.TrainTest):
             path = self.path(name + ".h5")
             self.train(ranks, *flags, *mesh, "--history=" + path, "--checkpoint-dir=" + self.path(name))
             numbers[name] = self.numbers(path)
-            for x, y in zip(numbers["one"]["loss"], numbers[name]["loss"]):
+            for x, y in zip(numbers["one"]["loss"], numbers[name]["loss"], strict=True):
                 # Sums of 20 samples in another order, 12 steps of Adam: as in tests/train_cnn/ranks_test.py.
                 self.assertEqual(x == "nan", y == "nan")
                 if x != "nan":
@@ -110,7 +110,7 @@ class ResumeTest(runs.TrainTest):
             self.assertEqual(numbers["batch"], expected["batch"], name)
             self.assertEqual(run.out.count("Train Epoch:"), 2 * 5)  # four steps, and the end of the epoch
             for metric in ("loss", "gradient_norm"):
-                for x, y in zip(expected[metric], numbers[metric]):
+                for x, y in zip(expected[metric], numbers[metric], strict=True):
                     self.assertEqual(x == "nan", y == "nan")
                     if x != "nan":
                         # Sums of 32 samples in another order, 8 steps of Adam: as in tests/train_cnn/ranks_test.py.

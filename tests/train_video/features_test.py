@@ -69,7 +69,9 @@ class FeaturesTest(runs.VideoTest):
 
     def test_xarray(self):
         self.train("--epochs=1", "--percent-data=0.3", ranks=1)
-        for path in glob.glob(self.path("features") + "/*/**/*.h5", recursive=True):
+        paths = glob.glob(self.path("features") + "/*/**/*.h5", recursive=True)
+        self.assertTrue(paths)
+        for path in paths:
             with xarray.open_dataset(path, engine="h5netcdf") as data:
                 self.assertEqual(data["features"].dims, ("frame", "feature"))
                 self.assertEqual(data["features"].shape, (8, 1000))

@@ -58,10 +58,7 @@ absl::Status GptSettings::ChooseDefaults(training::SettingsTable& table) {
     preset = dashed;
     PLAIT_ASSIGN_OR_RETURN(const training::NamedValues values, ValuesOf(known));
     for (const auto& [name, value] : values) PLAIT_RETURN_IF_ERROR(table.SetDefault(name, value));
-    if (!moe.used && !table.Given("moe") && resume.empty()) {
-      PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("moe_", "--moe"));
-    }
-    return optimizer.ChooseDefaults(table, !resume.empty());
+    return optimizer.ChooseDefaults(table);
   }
   return absl::InvalidArgumentError(
       absl::StrCat("--preset=", preset, ": expected one of ", absl::StrJoin(names, ", ")));

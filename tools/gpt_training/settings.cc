@@ -71,6 +71,11 @@ void GptSettings::BindExperts(training::SettingsTable& table) {
             "operations per second that products reach, for --moe-replicas=shadow");
 }
 
+absl::Status GptSettings::CheckGiven(const training::SettingsTable& table) const {
+  if (!moe.used && !table.Given("moe")) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("moe_", "--moe"));
+  return TextSettings::CheckGiven(table);
+}
+
 absl::Status GptSettings::CheckExperts() const {
   const auto flag = [](const char* name, const std::string& value, const absl::Status& status) {
     return base::Prefixed(status, absl::StrCat("--", name, "=", value));

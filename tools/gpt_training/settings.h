@@ -42,6 +42,7 @@ struct GptSettings final : text_training::TextSettings {
   // all without biases; sizes are those of models/gpt/options.h. The large ones are trained as wordplay's runs:
   // learning rate 6e-4, 1000 steps. "_" counts as "-". INVALID_ARGUMENT with the list of presets for another name.
   absl::Status ChooseDefaults(training::SettingsTable& table) override;
+  absl::Status CheckGiven(const training::SettingsTable& table) const override;
   void TakeSizes(const gpt::GptOptions&
                      options);  // of a model's files; flags given must agree (SettingsTable::CheckUnchanged)
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;

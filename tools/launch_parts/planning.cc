@@ -205,8 +205,11 @@ bool ExceedsSlots(const Layout& layout, const comm::Job& job) {
   });
 }
 
-absl::Status ChooseBinding(const Settings& settings, int cores, int on_a_host, comm::LaunchPlan* plan) {
+absl::Status ChooseBinding(const Settings& settings, const Surroundings& here, int on_a_host,
+                           comm::LaunchPlan* plan) {
+  const int cores = here.cores;
   plan->cores_per_rank = std::max(1, cores / on_a_host);
+  plan->cpus_per_rank = std::max(1, std::max(here.slurm_cpus, cores) / on_a_host);
   plan->oversubscribe = on_a_host > cores;
   if (settings.bind == "auto") {
     const Binding tight = plan->cores_per_rank > 1 ? Binding::kDepth : Binding::kCore;
@@ -310,6 +313,7 @@ absl::StatusOr<Surroundings> ReadSurroundings(const Settings& settings) {
                               : in_pbs ? std::getenv("NCPUS")
                                        : nullptr,
                               UsableCores());
+  if (in_slurm) here.slurm_cpus = here.cores;
   if (in_slurm && comm::IndexOfHost(here.job.hosts, here.job.host) >= 0)
     here.cores = CoresOfSlurm(here.cores);
   here.as_root = geteuid() == 0;
@@ -343,7 +347,7 @@ absl::StatusOr<PlannedJob> PlanJob(const Settings& settings, const Surroundings&
           .program = needs_program ? settings.program : std::vector<std::string>{"PROGRAM"}};
   const int on_a_host = MostOnAHost(layout.hosts);
   ChooseMapping(layout, &plan);
-  PLAIT_RETURN_IF_ERROR(ChooseBinding(settings, here.cores, on_a_host, &plan));
+  PLAIT_RETURN_IF_ERROR(ChooseBinding(settings, here, on_a_host, &plan));
   if (plan.starter == Starter::kOpenMpi && ExceedsSlots(layout, here.job)) plan.oversubscribe = true;
   NameHosts(settings, hosts, layout, here.job, &job);
   // A bound rank's cores say how many threads are right.

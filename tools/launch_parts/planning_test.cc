@@ -101,6 +101,9 @@ TEST(PlanJob, InASlurmJob) {
             srun + "-n 10 --ntasks-per-node=4 -c 2 --cpu-bind=cores /bin/true");
   EXPECT_EQ(Plan({.nproc = 4, .nhosts = 2}, SlurmJob(Starter::kSrun)),
             srun + "--nodes=2 --nodelist=n1,n2 -n 4 --ntasks-per-node=2 -c 4 --cpu-bind=cores /bin/true");
+  Surroundings threads = SlurmJob(Starter::kSrun);  // two of each core
+  threads.slurm_cpus = 2 * threads.cores;
+  EXPECT_EQ(Plan({}, threads), srun + "-n 10 --ntasks-per-node=4 -c 4 --cpu-bind=cores /bin/true");
   EXPECT_EQ(Plan({.nproc = 2, .nhosts = 2}, SlurmJob(Starter::kOpenMpi)),
             "mpirun --map-by ppr:1:node:PE=8 --bind-to core -n 2 --host n1:1,n2:1 /bin/true");
   // Fewer ranks than the first host takes: the others stay idle.
@@ -226,6 +229,14 @@ TEST(Summary, ShowsWhatTheJobHas) {
           "ranks)\n\n[DIST INFO]\n    • NGPUS=8\n    • NHOSTS=2\n    • NGPU_PER_HOST=4\n    • HOSTFILE=" +
           nodes + "\n    • DIST_LAUNCH=mpiexec --verbose --envall -n 8 -ppn 4 --hostfile " + nodes +
           " --cpu-bind depth -d 8\n"));
+}
+
+TEST(PassedVariables, WhatRanksOfOtherHostsNeed) {
+  const char* const environment[] = {"HOME=/root",       "NCCL_ALGO=Ring",     "OMP_NUM_THREADS=8", "OMP_NUM_THREADS_2=1",
+                                     "XDG_CACHE_HOME=/", "PLAIT_PRODUCTS=own", nullptr};
+  EXPECT_EQ(PassedVariables(environment),
+            (std::vector<std::string>{"NCCL_ALGO", "OMP_NUM_THREADS", "PLAIT_LAUNCH_AGENT",
+                                      "PLAIT_LAUNCH_COMMAND", "PLAIT_PRODUCTS", "XDG_CACHE_HOME"}));
 }
 
 TEST(AllocatedCores, AreTheLeastOfAHost) {

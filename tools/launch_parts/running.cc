@@ -2,9 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <set>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/text.h"
@@ -20,6 +24,19 @@ std::string Item(absl::string_view name, absl::string_view value) {
 }
 
 }  // namespace
+
+std::vector<std::string> PassedVariables(const char* const* environment) {
+  constexpr absl::string_view kNames[] = {"OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "XDG_CACHE_HOME"};
+  constexpr absl::string_view kPrefixes[] = {"MKL_", "NCCL_", "PLAIT_", "UCX_"};
+  std::set<std::string> names = {comm::kLaunchCommandVariable, comm::kAgentVariable};
+  for (; *environment != nullptr; ++environment) {
+    const absl::string_view line = *environment, name = line.substr(0, line.find('='));
+    const auto begins = [name](absl::string_view prefix) { return absl::StartsWith(name, prefix); };
+    const bool known = std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+    if (known || std::any_of(std::begin(kPrefixes), std::end(kPrefixes), begins)) names.emplace(name);
+  }
+  return {names.begin(), names.end()};
+}
 
 std::string Summary(const PlannedJob& job, const Surroundings& here, bool utf8) {
   std::string text = "[HOSTS]\n";
@@ -50,7 +67,7 @@ absl::StatusOr<comm::SuperviseOptions> OptionsToRun(const Settings& settings, co
   const std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
   if (error) return absl::NotFoundError("/proc/self/exe: " + error.message());
   comm::LaunchPlan plan = job.plan;
-  if (!job.this_host_only) plan.passed = {comm::kLaunchCommandVariable, comm::kAgentVariable};
+  if (!job.this_host_only) plan.passed = PassedVariables(environ);
   plan.program = {self, comm::kRankAgentArgument};
   plan.program.insert(plan.program.end(), job.plan.program.begin(), job.plan.program.end());
   comm::SuperviseOptions options = {.command = comm::LaunchCommand(plan),

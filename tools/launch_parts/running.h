@@ -3,6 +3,7 @@
 #define PLAIT_TOOLS_LAUNCH_PARTS_RUNNING_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "comm/launch/supervision/supervisor.h"
@@ -13,6 +14,10 @@ namespace plait::launching {
 // Options for comm::Supervise: the plan's command with each rank under an agent (this program again), and the command
 // without agents in the ranks' environment. NOT_FOUND if the path of this program cannot be read.
 absl::StatusOr<comm::SuperviseOptions> OptionsToRun(const Settings& settings, const PlannedJob& job);
+
+// Names in `environment`, null-terminated lines NAME=VALUE, that ranks on other hosts must have as well: threads, devices,
+// caches, and settings of NCCL, UCX, MKL and Plait. mpirun passes on those that it is told, the other starters all.
+std::vector<std::string> PassedVariables(const char* const* environment);
 
 // Sections [HOSTS], [DIST INFO] (NGPUS NHOSTS NGPU_PER_HOST HOSTFILE DIST_LAUNCH) and [LAUNCH] (SCHEDULER STARTER RANKS
 // CORES_PER_HOST BINDING). Without `utf8`, ASCII only.

@@ -142,7 +142,10 @@ absl::Status OdeNetSettings::ChooseDefaults(training::SettingsTable& table) {
   PLAIT_RETURN_IF_ERROR(OneOf("problem", problem, ProblemNames()));
   for (const auto& [name, value] : Problems().at(problem))
     PLAIT_RETURN_IF_ERROR(table.SetDefault(name, value));
-  if (!resume.empty()) return absl::OkStatus();  // its checkpoint may have what these belong to
+  return absl::OkStatus();
+}
+
+absl::Status OdeNetSettings::CheckGiven(const training::SettingsTable& table) const {
   if (!nested && !study) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("nested_", "--nested or --study"));
   if (!study) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("study_", "--study"));
   for (const char* name : {"channels", "tikhonov", "initial_weights", "eval_interval", "nested"}) {
@@ -150,8 +153,14 @@ absl::Status OdeNetSettings::ChooseDefaults(training::SettingsTable& table) {
     return absl::InvalidArgumentError(
         absl::StrCat("--", absl::StrReplaceAll(name, {{"_", "-"}}), ": not with --study, which sets it"));
   }
-  if (time_weights != "per-layer") return absl::OkStatus();
-  return table.CheckNoneGiven("controls", "--time-weights=piecewise or spline");
+  for (const char* name : {"history", "outputs", "trace"}) {
+    if (!study || !table.Given(name)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--", name, ": not with --study, whose runs write no files"));
+  }
+  if (time_weights == "per-layer") {
+    PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("controls", "--time-weights=piecewise or spline"));
+  }
+  return Settings::CheckGiven(table);
 }
 
 absl::Status OdeNetSettings::Check(const std::vector<comm::MeshAxis>& axes) const {

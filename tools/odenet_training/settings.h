@@ -41,6 +41,7 @@ struct OdeNetSettings final : training::Settings {
 
   void Bind(training::SettingsTable& table) override;
   absl::Status ChooseDefaults(training::SettingsTable& table) override;
+  absl::Status CheckGiven(const training::SettingsTable& table) const override;
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
   models::ModelSizes Sizes() const override;
   bool runs_on_one_rank() const override { return true; }

@@ -129,6 +129,11 @@ absl::Status CheckPlan(const PlanSettings& s) {
   PLAIT_RETURN_IF_ERROR(AtLeast("global-batch-size", static_cast<double>(trainer.global_batch_size), 0));
   PLAIT_RETURN_IF_ERROR(AtLeast("gradient-accumulation-steps", trainer.gradient_accumulation_steps, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("top", s.top, 1));
+  if (trainer.has_initial_model() || !trainer.resume.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(trainer.resume.empty() ? "--init-from" : "--resume",
+                     ": not supported; expected the model's sizes as flags, or --preset"));
+  }
   if (s.cluster.empty() == s.calibrate.empty()) {
     return absl::InvalidArgumentError("expected --cluster=FILE, or --calibrate=FILE to write one");
   }
@@ -176,6 +181,7 @@ PlanSettings ParseOrExit(int argc, char** argv, int rank) {
   }
   absl::Status status = CheckPlan(settings);
   if (status.ok()) status = settings.trainer->ChooseDefaults(table);
+  if (status.ok()) status = settings.trainer->CheckGiven(table);
   if (status.ok()) status = CheckChoices(*settings.trainer);
   if (status.ok()) status = CheckSearched(settings, table);
   settings.strategy_given = table.Given("strategy");
@@ -312,7 +318,8 @@ absl::StatusOr<training::DryRunResult> DryRunOf(const PlanSettings& settings,
   training::Settings& trainer = *settings.trainer;
   if (trainer.mesh.empty()) return absl::InvalidArgumentError("--dry-run: expected --mesh");
   PLAIT_ASSIGN_OR_RETURN(const parallel::PlannedRun run, RunOf(settings, cluster));
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, trainer.Axes(run.mesh.ranks()));
+  PLAIT_ASSIGN_OR_RETURN(const int ranks, RanksOf(settings, cluster));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, trainer.Axes(ranks));
   if (settings.samples_per_step > 0) {
     trainer.batch_size = run.micro_batch;
     trainer.global_batch_size = 0;

@@ -1,5 +1,7 @@
 #include "tools/text_training/corpus.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -87,6 +89,27 @@ absl::Status ReadVocabulary(const TextSettings& settings, const std::string& fol
   return absl::OkStatus();
 }
 
+// Files without an index are of uint16. Halves of 32-bit ids would pass for ids: every second one is then 0, or the
+// vocabulary larger than 16 bits.
+absl::Status CheckType(const Corpus& corpus) {
+  constexpr std::int64_t kFewest = 32, kLooksAt = 4096;
+  for (const data::TokenPart& part : {corpus.train(), corpus.validation()}) {
+    if (part.documents != nullptr) continue;
+    const bool fits = corpus.text.vocabulary_size <= std::int64_t{std::numeric_limits<std::uint16_t>::max()} + 1;
+    std::int64_t bits[2] = {0, 0};  // of even and odd positions
+    const std::int64_t count = std::min<std::int64_t>(part.tokens.size(), kLooksAt);
+    for (std::int64_t i = 0; i < count; ++i) bits[i % 2] |= part.tokens[i];
+    const bool is_wide = count >= kFewest && (bits[0] == 0) != (bits[1] == 0);
+    if (fits && !is_wide) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        part.name, ": ids of 16 bits are expected without an index (.idx), but ",
+        fits ? "every second one is 0, as in ids of 32 bits"
+             : absl::StrCat("the vocabulary has ", corpus.text.vocabulary_size, " tokens"),
+        "; prepare_text makes files that say what they hold"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Corpus> MapFiles(const TextSettings& settings) {
   const std::string path = base::FromUser(settings.data);
   Corpus corpus;
@@ -94,6 +117,7 @@ absl::StatusOr<Corpus> MapFiles(const TextSettings& settings) {
   corpus.text.source = settings.data;
   const bool is_folder = corpus.files->files.size() > 1;
   PLAIT_RETURN_IF_ERROR(ReadVocabulary(settings, is_folder ? path : data::FolderOf(path), corpus));
+  PLAIT_RETURN_IF_ERROR(CheckType(corpus));
   return corpus;
 }
 

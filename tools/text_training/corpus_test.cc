@@ -1,6 +1,7 @@
 // Statistics of a known text, and corpora that cannot be opened.
 #include "tools/text_training/corpus.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -63,6 +64,33 @@ TEST(CorpusTest, ATokenizersFolderNeedsTheTokenizer) {
   settings.bpe_folder = "bytes";
   EXPECT_EQ(OpenCorpus(settings, comm::testing::World(), [](const std::string&) {}).status().message(),
             "--bpe-folder=bytes: expected --tokenizer=gpt2 or sentencepiece");
+}
+
+std::string Bytes(int count, int bytes_of_id) {
+  std::string bytes;
+  for (int i = 0; i < count; ++i) {
+    for (int k = 0; k < bytes_of_id; ++k) bytes.push_back(k == 0 ? static_cast<char>(1 + i % 100) : '\0');
+  }
+  return bytes;
+}
+
+// Of a file without an index.
+std::string ErrorOfIds(int bytes_of_id, std::int64_t vocabulary) {
+  TestSettings settings;
+  settings.data = std::string(std::getenv("TEST_TMPDIR")) + "/ids" +
+                  std::to_string(comm::testing::World().rank()) + ".bin";
+  settings.vocab_size = vocabulary;
+  std::ofstream(settings.data) << Bytes(1000, bytes_of_id);
+  const auto corpus = OpenCorpus(settings, comm::Communicator::Self(), [](const std::string&) {});
+  return std::string(corpus.status().message());
+}
+
+// Halves of 32-bit ids would be trained on.
+TEST(CorpusTest, WithoutAnIndexIdsHave16Bits) {
+  EXPECT_EQ(ErrorOfIds(2, 50304), "");
+  EXPECT_EQ(ErrorOfIds(2, 1 << 16), "");
+  EXPECT_THAT(ErrorOfIds(4, 50304), ::testing::HasSubstr("every second one is 0, as in ids of 32 bits"));
+  EXPECT_THAT(ErrorOfIds(2, 128256), ::testing::HasSubstr("the vocabulary has 128256 tokens"));
 }
 
 TEST(CorpusTest, TooShort) {

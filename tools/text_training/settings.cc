@@ -86,6 +86,11 @@ void TextSettings::Complete(const std::vector<comm::MeshAxis>&) {
   if (bpe_folder.empty()) bpe_folder = initial_model();
 }
 
+absl::Status TextSettings::CheckGiven(const training::SettingsTable& table) const {
+  PLAIT_RETURN_IF_ERROR(optimizer.CheckGiven(table));
+  return Settings::CheckGiven(table);
+}
+
 absl::Status TextSettings::CheckStart() const {
   if (init_from == "resume" && resume.empty()) {
     return Invalid("--init-from=resume: expected --resume=DIR or --checkpoint-dir=DIR");

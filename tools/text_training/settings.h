@@ -46,8 +46,9 @@ struct TextSettings : training::Settings {
   models::ModelSizes Sizes() const override;
   std::vector<std::string> mesh_axes() const override { return {"pp", "cp", "lp", "tp"}; }
   absl::Status ChooseDefaults(training::SettingsTable& table) override {
-    return optimizer.ChooseDefaults(table, !resume.empty());
+    return optimizer.ChooseDefaults(table);
   }
+  absl::Status CheckGiven(const training::SettingsTable& table) const override;
   void Complete(const std::vector<comm::MeshAxis>& axes) override;
   absl::Status CheckStart() const override;
   std::vector<std::string> narrow_types() const override { return {"bfloat16", "float16"}; }

@@ -39,7 +39,7 @@ void OptimizerSettings::Bind(SettingsTable& table) {
   table.Add("grad_clip", &grad_clip, "maximum global norm of the gradients; 0: no clipping", OnResume::kSame);
 }
 
-absl::Status OptimizerSettings::ChooseDefaults(SettingsTable& table, bool resumes) {
+absl::Status OptimizerSettings::ChooseDefaults(SettingsTable& table) {
   const auto given = [&](std::vector<std::string> names) {
     std::erase_if(names, [&](const std::string& name) { return !table.Given(name); });
     return names.empty() ? "" : names[0];
@@ -48,7 +48,10 @@ absl::Status OptimizerSettings::ChooseDefaults(SettingsTable& table, bool resume
     PLAIT_RETURN_IF_ERROR(table.SetImplied("decay_lr", "true"));
   }
   given_of_decay = given({"lr_schedule", "lr_decay_fraction", "min_lr"});
-  if (resumes) return absl::OkStatus();
+  return absl::OkStatus();
+}
+
+absl::Status OptimizerSettings::CheckGiven(const SettingsTable& table) const {
   if (!is_muon()) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("muon_momentum", "--optimizer=muon"));
   if (lr_schedule != "wsd") {
     PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("lr_decay_fraction", "--lr-schedule=wsd"));

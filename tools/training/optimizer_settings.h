@@ -35,9 +35,10 @@ struct OptimizerSettings {
 
   // Adds the flags to `table`, as the group "Optimizer".
   void Bind(SettingsTable& table);
-  // Switches the schedule on if a flag of it was given, and --decay-lr was not. INVALID_ARGUMENT for a flag of an optimizer
-  // or schedule that is not used, unless the run resumes: its checkpoint may have the other flags.
-  absl::Status ChooseDefaults(SettingsTable& table, bool resumes);
+  // Switches the schedule on if a flag of it was given, and --decay-lr was not.
+  absl::Status ChooseDefaults(SettingsTable& table);
+  // INVALID_ARGUMENT for a given flag of an optimizer or schedule that is not used (Settings::CheckGiven).
+  absl::Status CheckGiven(const SettingsTable& table) const;
   // INVALID_ARGUMENT, naming the flag, for a value out of range, or a flag of a decay without an end.
   absl::Status Check() const;
   // INVALID_ARGUMENT if the optimizer does not support the mesh or --offload: Muon needs whole matrices (no tp) and

@@ -1,5 +1,6 @@
 #include "tools/training/program.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 
@@ -26,6 +27,7 @@ namespace plait::training {
 namespace {
 
 constexpr int kUsageError = 2;
+constexpr double kStartSeconds = 120;  // for each step of the ranks' start, with --timeout at least that
 constexpr double kGraceSeconds = 10;  // of ranks that have nothing to save
 
 // Lines of rank 0 go above the progress bar.
@@ -39,24 +41,20 @@ absl::StatusOr<base::Log> MakeLog(int rank, Console& console) {
   });
 }
 
-// No given flag is without effect. Those of a resumed run may belong to settings that its checkpoint has.
-absl::Status CheckUsed(const Settings& settings, const SettingsTable& table) {
-  if (!settings.resume.empty()) return absl::OkStatus();
-  if (!settings.reproducible) {
-    PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("reproducible_leaves", "--reproducible"));
-  }
-  if (!settings.checkpoint_dir.empty()) return absl::OkStatus();
-  return table.CheckNoneGiven("keep_last", "--checkpoint-dir=DIR");
-}
-
 // The number of ranks that the run will have, with the settings checked for it; with --resume as far as they do not come
 // from the checkpoint, RunOnRank() checks the rest.
-absl::StatusOr<int> CheckedRanks(Settings& settings, const comm::Launcher& launcher) {
+absl::StatusOr<int> CheckedRanks(Settings& settings, const SettingsTable& table,
+                                 const comm::Launcher& launcher) {
   PLAIT_ASSIGN_OR_RETURN(const int ranks,
                          RanksOfRun(settings.nproc, settings.mesh, launcher, settings.DefaultRanks()));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, settings.Axes(ranks));
   settings.Complete(axes);
-  PLAIT_RETURN_IF_ERROR(settings.resume.empty() ? settings.Check(axes) : settings.CheckStart());
+  if (!settings.resume.empty()) {
+    PLAIT_RETURN_IF_ERROR(settings.CheckStart());
+    return ranks;
+  }
+  PLAIT_RETURN_IF_ERROR(settings.CheckGiven(table));
+  PLAIT_RETURN_IF_ERROR(settings.Check(axes));
   return ranks;
 }
 
@@ -118,6 +116,7 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, int ranks, 
   const comm::Communicator world =
       settings.dry_run ? CountedWorld(settings, axes, /*rank=*/0) : session.world();
   settings.Complete(axes);
+  PLAIT_RETURN_IF_ERROR(settings.CheckGiven(table));
   PLAIT_RETURN_IF_ERROR(settings.Check(axes));
   if (place.checkpoint.has_value()) {
     const parallel::Checkpoint::Totals held = place.checkpoint->TotalsOf("model");
@@ -172,9 +171,7 @@ int RunProgram(int argc, char** argv, const Program& program) {
   base::ParseFlagsOrExit(argc, argv, usage, rank);
   const absl::Status chosen = program.settings.ChooseDefaults(table);
   if (!chosen.ok()) return fail(chosen, kUsageError);
-  const absl::Status used = CheckUsed(program.settings, table);
-  if (!used.ok()) return fail(used, kUsageError);
-  const absl::StatusOr<int> ranks = CheckedRanks(program.settings, launcher);
+  const absl::StatusOr<int> ranks = CheckedRanks(program.settings, table, launcher);
   if (!ranks.ok()) return fail(ranks.status(), kUsageError);
   const bool starts_ranks = !launcher.starts_mpi() && *ranks > 1 && !program.settings.dry_run;
   const bool saves = PollsStopSignals(program.settings);
@@ -182,7 +179,8 @@ int RunProgram(int argc, char** argv, const Program& program) {
   base::KeepFreedMemory();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f is an error, not the end of a rank
   int stopped = 0;
-  const comm::SessionOptions options = {.step_timeout_seconds = program.settings.timeout,
+  const comm::SessionOptions options = {.start_timeout_seconds = std::max(kStartSeconds, program.settings.timeout),
+                                        .step_timeout_seconds = program.settings.timeout,
                                         .stop_on_signals = saves,
                                         .device_backend = comm::NcclBackendFactory()};
   const int code = comm::RunMain(argc, argv, options, [&](comm::Session& session) {

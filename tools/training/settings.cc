@@ -339,6 +339,12 @@ absl::Status Settings::CheckLayerParallel(const std::vector<comm::MeshAxis>& axe
   return absl::OkStatus();
 }
 
+absl::Status Settings::CheckGiven(const SettingsTable& table) const {
+  if (!reproducible) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("reproducible_leaves", "--reproducible"));
+  if (!checkpoint_dir.empty()) return absl::OkStatus();
+  return table.CheckNoneGiven("keep_last", "--checkpoint-dir=DIR");
+}
+
 absl::Status Settings::CheckStart() const {
   PLAIT_RETURN_IF_ERROR(AtLeast("nproc", nproc, 0));
   PLAIT_RETURN_IF_ERROR(device::ParseDeviceKind(device).status());
@@ -362,6 +368,9 @@ absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) cons
   PLAIT_RETURN_IF_ERROR(AtLeast("gradient-accumulation-steps", gradient_accumulation_steps, 1));
   PLAIT_RETURN_IF_ERROR(CheckStepSamples(*this, DataRanks(axes)));
   PLAIT_RETURN_IF_ERROR(CheckLayerParallel(axes));
+  if (sequence_parallel && RanksAlong(axes, "tp") == 1) {
+    return Invalid("--sequence-parallel: expected tp of at least 2 in --mesh");
+  }
   if (reproducible) PLAIT_RETURN_IF_ERROR(CheckReproducible(axes));
   const bool has_stages = !axes.empty() && axes[0].name == "pp";
   PLAIT_RETURN_IF_ERROR(PipelineSchedule(has_stages ? axes[0].size : 1, DataRanks(axes)).status());

@@ -130,7 +130,7 @@ TEST(OptimizerSettings, AFlagOfTheScheduleSwitchesItOnInAResumedRunToo) {
     optimizer.Bind(table);
     const NamedValues kept = table.Kept();
     EXPECT_TRUE(base::ParseFlags(arguments, table.Usage("t", "", {})).ok());
-    EXPECT_TRUE(optimizer.ChooseDefaults(table, /*resumes=*/true).ok());
+    EXPECT_TRUE(optimizer.ChooseDefaults(table).ok());
     EXPECT_TRUE(table.Adopt(kept, changes).ok());
     return optimizer;
   };

@@ -206,7 +206,7 @@ absl::Status Trainer::OpenOutputs() {
                         .metrics = Metrics(),
                         .gather_every = task_.gather_every(),
                         .resumed_draws = history_draws_,
-                        .steps_done = step_,
+                        .steps_done = step_ == task_.first_step() ? 0 : step_,
                         .begins_again = history_draws_ < 0 && !s.resume.empty()},
                        FactsOf(run_.program, s.seed, run_.settings_line(), run_.environment), run_.world));
   outputs_.emplace(std::move(outputs));

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -158,6 +159,9 @@ absl::StatusOr<VideoFeatures> ComputeFeatures(const VideoSettings& settings, tra
   std::vector<Video> all = train;
   all.insert(all.end(), test.begin(), test.end());
   Work work = ComputeShare(settings, run, all, files, *network);
+  // Shares may take hours and differ by more than a call may wait.
+  comm::Work computed = run.world.BarrierAsync();
+  while (!computed.Test()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   PLAIT_RETURN_IF_ERROR(run.world.Agree(work.status));
   run.world.AllReduce(comm::BufferOf(absl::MakeSpan(work.done)));
   run.world.AllReduce(comm::BufferOf(absl::MakeSpan(work.signal)), comm::ReduceOp::kMax);

@@ -126,7 +126,12 @@ absl::Status VitSettings::ChooseDefaults(training::SettingsTable& table) {
   only_max_iters_ = max_iters > 0 && table.Given("max_iters") && !table.Given("epochs");
   only_epochs_ = epochs > 0 && table.Given("epochs") && !table.Given("max_iters");
   for (const auto& [name, value] : values) PLAIT_RETURN_IF_ERROR(table.SetDefault(name, value));
-  return optimizer.ChooseDefaults(table, !resume.empty());
+  return optimizer.ChooseDefaults(table);
+}
+
+absl::Status VitSettings::CheckGiven(const training::SettingsTable& table) const {
+  PLAIT_RETURN_IF_ERROR(optimizer.CheckGiven(table));
+  return Settings::CheckGiven(table);
 }
 
 // A checkpoint's other limit may be reached already: the resumed run would end without a step.

@@ -48,6 +48,7 @@ struct VitSettings final : training::Settings {
   absl::Status ChooseDefaults(training::SettingsTable& table) override;
   // If only one of --max-iters and --epochs was given, above 0, the other is 0, whatever a checkpoint has.
   void Complete(const std::vector<comm::MeshAxis>& axes) override;
+  absl::Status CheckGiven(const training::SettingsTable& table) const override;
   absl::Status CheckStart() const override;
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
   models::ModelSizes Sizes() const override {

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/file_descriptor.h"
 #include "base/status_macros.h"
 #include "base/terminal.h"
 #include "comm/launch/supervision/launcher_notes.h"
@@ -41,14 +41,6 @@ constexpr double kSecondsToKill = 5;
 enum class Stage { kRunning, kAsked, kTerminated, kKilled, kLauncherKilled };
 enum class Reason { kNone, kSignal, kIdle, kTimeout, kRankFailed, kUserLeft };
 
-// A connection and a log for every rank.
-void AllowManyFiles() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 // A background process group must not read from the terminal.
 int StandardInput() { return isatty(0) == 1 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1; }
 
@@ -59,7 +51,7 @@ class Supervisor {
         output_({.ranks = options.ranks, .log_folder = options.log_folder, .label = options.label}) {}
 
   absl::StatusOr<int> Run() {
-    AllowManyFiles();
+    base::AllowManyFiles();  // a connection and a log for every rank
     PLAIT_RETURN_IF_ERROR(output_.OpenLogs());
     PLAIT_ASSIGN_OR_RETURN(AgentListener listener, AgentListener::Open(options_.this_host_only));
     listener_ = &listener;

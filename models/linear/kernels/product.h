@@ -51,8 +51,9 @@ struct ProductKernels {
                         const ForRanges& for_ranges) = nullptr;
 };
 
-// The kernels of an AMD CPU with AVX-512 (bfloat16: AVX-512 BF16). Null on other CPUs, where LibTorch's products are
-// used: in float32 MKL's, which runs its AVX-512 kernels on Intel CPUs only, in bfloat16 oneDNN's.
+// The kernels of a CPU with AVX-512 (bfloat16: AVX-512 BF16). Null on other CPUs and where LibTorch's products are faster:
+// in float32 MKL's on Intel CPUs, in bfloat16 oneDNN's with AMX. The environment variable PLAIT_PRODUCTS overrides this:
+// "own" uses the kernels on every CPU that has the instructions, anything else never.
 template <typename T>
 const ProductKernels<T>* UsableProducts();
 

@@ -1,23 +1,34 @@
+#include <cstdlib>
+#include <cstring>
+
 #include "models/linear/kernels/product.h"
 
 namespace plait::linear {
 namespace {
 
-bool AmdWithAvx512() {
-  return __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+bool HasAvx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+}
+
+// Whether own products are used where both could be. PLAIT_PRODUCTS=own tests them on CPUs whose library is as fast.
+bool Prefers(bool by_default) {
+  static const char* const chosen = std::getenv("PLAIT_PRODUCTS");
+  return chosen == nullptr ? by_default : std::strcmp(chosen, "own") == 0;
 }
 
 }  // namespace
 
 template <>
 const ProductKernels<float>* UsableProducts<float>() {
-  return AmdWithAvx512() ? Avx512Products() : nullptr;
+  return HasAvx512() && Prefers(__builtin_cpu_is("amd")) ? Avx512Products() : nullptr;
 }
 
 template <>
 const ProductKernels<BFloat16>* UsableProducts<BFloat16>() {
-  return AmdWithAvx512() && __builtin_cpu_supports("avx512bf16") ? Avx512PairProducts() : nullptr;
+  const bool by_default = __builtin_cpu_is("amd") || !__builtin_cpu_supports("amx-bf16");
+  return HasAvx512() && __builtin_cpu_supports("avx512bf16") && Prefers(by_default) ? Avx512PairProducts()
+                                                                                    : nullptr;
 }
 
 }  // namespace plait::linear
