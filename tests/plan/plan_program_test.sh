@@ -139,6 +139,12 @@ refuse 'plan: --sequence-parallel: without --mesh, .*; expected --mesh=..., or l
   "$plan" llama --cluster=cluster.txt --sequence-parallel
 refuse 'plan: --nosequence-parallel: without --mesh, .*; expected --mesh=..., or leave it out' \
   "$plan" llama --cluster=cluster.txt --nosequence-parallel
+expect "a dry run with lp" '^Dry run of a step on 4 ranks: ' \
+  "$plan" llama --cluster=cluster.txt --mesh=lp=2,dp_shard=2 --strategy=fsdp --n-layers=4 --dry-run
+refuse "plan: --init-from: not supported; expected the model's sizes as flags, or --preset" \
+  "$plan" gpt --cluster=cluster.txt --init-from=gpt2
+refuse "plan: --resume: not supported; expected the model's sizes as flags, or --preset" \
+  "$plan" llama --cluster=cluster.txt --resume=run --mesh=tp=2 --dry-run
 refuse 'plan: no mesh of 1 ranks with fsdp can split 4 samples .*' \
   "$plan" llama --cluster=alone.txt --strategy=fsdp --samples-per-step=4
 refuse 'plan: --global-batch-size=3: 4 data-parallel ranks; expected at least one sample for each' \

@@ -86,6 +86,12 @@ class BadInputTest(runs.TrainTest):
         self.assertNotIn("step=1 ", run.out)
         self.fails(r"rank 0 needs [\d.]+ GB, but only 0.000 GB are available \(--memory-limit\)", *mesh, "--dry-run", "--memory-limit=100K")
 
+    def test_flags_of_a_run_that_does_not_resume_yet(self):
+        """The first start of a job that goes on by the same command."""
+        first = ("--nproc=2", "--checkpoint-dir=none", "--resume=auto")
+        self.fails("train_gpt: --moe-experts: expected --moe", *first, "--moe-experts=4", outputs="a", code=1)
+        self.fails("train_gpt: --lr-decay-fraction: expected --lr-schedule=wsd", *first, "--lr-decay-fraction=0.2", outputs="a", code=1)
+
     def test_checkpoints(self):
         self.train("--nproc=2", "--strategy=fsdp", "--checkpoint-dir=kept")
         self.fails("--resume: .*nothing|nothing", "--nproc=1", "--resume=nothing", outputs="a")

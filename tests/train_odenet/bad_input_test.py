@@ -37,6 +37,7 @@ class BadInputTest(runs.OdeNetTest):
                 ("train_odenet: --study: expected --problem=peaks", "--study", "--problem=mnist"),
                 ("train_odenet: --save-model: not with --study", "--study", "--save-model=x"),
                 ("train_odenet: --dry-run: not with --study", "--study", "--dry-run"),
+                ("train_odenet: --history: not with --study, whose runs write no files", "--study", "--history=x.h5"),
                 ("train_odenet: --initial-weights: not with --study, which sets it", "--study", "--initial-weights=0"),
                 ("train_odenet: --controls=8: expected a divisor of 4 layers", "--study", "--nested-levels=2",
                  "--time-weights=piecewise", "--controls=8"),

@@ -98,6 +98,7 @@ TEST(CheckTest, SequenceParallelismNeedsAMultiple) {
   };
   EXPECT_EQ(error(16, "tp=4"), "");
   EXPECT_EQ(error(15, "tp=1,dp_replicate=4"), "");
+  EXPECT_EQ(error(16, "dp_replicate=4"), "--sequence-parallel: expected tp in --mesh");
   EXPECT_EQ(error(18, "tp=4"),
             "--block-size=18: 18 tokens for the 4 ranks of tp; --sequence-parallel needs a multiple");
   // Padded to 20: two of four chunks on each rank; or to 18, of which each rank has 9.

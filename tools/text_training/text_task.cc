@@ -220,7 +220,9 @@ absl::StatusOr<std::string> TextTask::Sample() {
        .seed = base::DeriveSeed(settings_.seed, "sample", static_cast<std::uint64_t>(step_))});
   absl::StatusOr<std::vector<std::int64_t>> tokens;
   model_->SetTraining(false);
-  if (!trainer_->model().has_all_blocks() || settings_.sequence_parallel) {
+  const bool splits_tokens =
+      settings_.sequence_parallel && run_.mesh.Has("tp") && run_.mesh.axis("tp").size() > 1;
+  if (!trainer_->model().has_all_blocks() || splits_tokens) {
     tokens = SampleByPasses(sampler);
   } else {
     trainer_->model().Forward([&](const models::BlockRunner& blocks) {

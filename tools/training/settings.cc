@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -368,8 +369,8 @@ absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) cons
   PLAIT_RETURN_IF_ERROR(AtLeast("gradient-accumulation-steps", gradient_accumulation_steps, 1));
   PLAIT_RETURN_IF_ERROR(CheckStepSamples(*this, DataRanks(axes)));
   PLAIT_RETURN_IF_ERROR(CheckLayerParallel(axes));
-  if (sequence_parallel && RanksAlong(axes, "tp") == 1) {
-    return Invalid("--sequence-parallel: expected tp of at least 2 in --mesh");
+  if (sequence_parallel && !absl::StrContains(mesh, "tp=")) {
+    return Invalid("--sequence-parallel: expected tp in --mesh");
   }
   if (reproducible) PLAIT_RETURN_IF_ERROR(CheckReproducible(axes));
   const bool has_stages = !axes.empty() && axes[0].name == "pp";
