@@ -57,7 +57,8 @@ class CpuGruCell final : public GruCell {
   at::Tensor Empty(std::int64_t count) const { return at::empty({count}, options()); }
   static const T* Read(const at::Tensor& tensor) { return tensor.const_data_ptr<T>(); }
   static Rows<T> StepRows(const at::Tensor& x, std::int64_t step) {
-    return {Read(x) + step * x.stride(1), x.stride(0), x.size(2)};
+    // An empty batch has no address that an offset may be added to.
+    return {x.numel() == 0 ? nullptr : Read(x) + step * x.stride(1), x.stride(0), x.size(2)};
   }
   static T* Write(const at::Tensor& tensor) { return tensor.mutable_data_ptr<T>(); }
 

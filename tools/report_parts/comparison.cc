@@ -78,9 +78,16 @@ Ratio Compare(const Summary& first, const Summary& other) {
   return result;
 }
 
+bool AreComparedPerStep(const MetricNumbers& first, const MetricNumbers& other) {
+  const double steps = first.summary.median / first.per_step.median,
+               other_steps = other.summary.median / other.per_step.median;
+  return std::isfinite(steps) && std::isfinite(other_steps) && std::abs(other_steps / steps - 1) > 0.01;
+}
+
 Ratio Compare(const MetricNumbers& first, const MetricNumbers& other) {
   const std::optional<MetricNumbers> converted = InUnitsOf(first.metric, other);
   if (!converted.has_value()) return {.verdict = Verdict::kOtherUnits};
+  if (AreComparedPerStep(first, other)) return Compare(first.per_step, converted->per_step);
   return Compare(first.summary, converted->summary);
 }
 

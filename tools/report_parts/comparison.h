@@ -40,7 +40,10 @@ struct Ratio {
 
 Ratio Compare(const Summary& first, const Summary& other);
 
-// The same for a metric of two runs, with `other` in the units of `first`.
+// Whether the draws of two runs cover different numbers of steps, so that sums over a draw are compared per step.
+bool AreComparedPerStep(const MetricNumbers& first, const MetricNumbers& other);
+
+// The same for a metric of two runs, with `other` in the units of `first`; per step where AreComparedPerStep().
 Ratio Compare(const MetricNumbers& first, const MetricNumbers& other);
 
 // The numbers in the units of `metric`; nothing where they cannot be converted (FactorBetween in time_units.h).

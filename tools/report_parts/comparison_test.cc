@@ -86,6 +86,18 @@ TEST(Comparison, ConvertsTimesAndRefusesOtherUnits) {
   EXPECT_EQ(VerdictText(other.verdict), "other units");
 }
 
+// A draw of the second run is a sum over ten steps, of the first over one.
+TEST(Comparison, SumsOverADrawPerStepWhereDrawsCoverOtherNumbersOfSteps) {
+  const MetricNumbers each = WithUnits("s", 1);
+  MetricNumbers tenth = WithUnits("s", 1);
+  tenth.summary = Noisy(10, 0, 20, 1);
+  EXPECT_TRUE(AreComparedPerStep(each, tenth));
+  EXPECT_DOUBLE_EQ(Compare(each, tenth).ratio, 1);
+  EXPECT_EQ(Compare(each, tenth).verdict, Verdict::kWithinSpread);
+  EXPECT_FALSE(AreComparedPerStep(each, WithUnits("s", 2)));
+  EXPECT_DOUBLE_EQ(Compare(each, WithUnits("s", 2)).ratio, 2);
+}
+
 TEST(Comparison, IsTheSameInEachCall) {
   const Summary a = Noisy(1, 0.3, 100, 5), b = Noisy(1.01, 0.3, 100, 6);
   EXPECT_EQ(Compare(a, b).low, Compare(a, b).low);

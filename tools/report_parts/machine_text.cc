@@ -110,6 +110,7 @@ Json ComparisonJson(absl::Span<const RunNumbers> runs) {
       const Ratio ratio = Compare(numbers, *found);
       rows.push_back({{"metric", numbers.metric.name},
                       {"run", other.label},
+                      {"per_step", AreComparedPerStep(numbers, *found)},
                       {"ratio", Number(ratio.ratio)},
                       {"low", Number(ratio.low)},
                       {"high", Number(ratio.high)},

@@ -19,9 +19,10 @@ namespace plait::report {
 //                                      "draws"}},
 //            "notes": [...]}],
 //  "changed_settings": {"name": [value by run]},
-//  "comparison": [{"metric", "run", "ratio", "low", "high", "difference"}]}
+//  "comparison": [{"metric", "run", "per_step", "ratio", "low", "high", "difference"}]}
 // "slowest" and "spread" are null, and "slowest_shares" is empty, for vectors that do not tell which rank is slow
-// (rank_numbers.h). "comparison" is empty for a single run; "ratio" is of numbers in the same units, and null, with
+// (rank_numbers.h). "comparison" is empty for a single run; with "per_step" it is of sums over a draw divided by its
+// steps, because the runs' draws cover different numbers of them; "ratio" is of numbers in the same units, and null, with
 // "difference" "other units", where they cannot be converted. All other numbers are in the units of the file, at full
 // precision; values that are not finite are null. Invalid UTF-8 is replaced by U+FFFD.
 std::string JsonText(absl::Span<const RunNumbers> runs);

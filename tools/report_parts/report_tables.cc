@@ -93,11 +93,15 @@ Row ComparisonRow(const RunNumbers& first, const RunNumbers& other, const std::s
   const MetricNumbers& numbers = *other.Find(name);
   const Ratio ratio = Compare(base, numbers);
   const bool judged = !std::isnan(ratio.low);
+  const bool per_step = AreComparedPerStep(base, numbers);
+  const auto median = [per_step](const MetricNumbers& of) {
+    return per_step ? of.per_step.median : of.summary.median;
+  };
   const data::TableMetric& units_of = ratio.verdict == Verdict::kOtherUnits ? numbers.metric : base.metric;
-  return {name,
+  return {absl::StrCat(name, per_step ? ", per step" : ""),
           other.label,
-          MetricTextIn(units_of, base.summary.median, base),
-          MetricTextIn(base.metric, numbers.summary.median, numbers),
+          MetricTextIn(units_of, median(base), base),
+          MetricTextIn(base.metric, median(numbers), numbers),
           base::FormatRatio(ratio.ratio),
           judged ? absl::StrCat(base::FormatRatio(ratio.low), " .. ", base::FormatRatio(ratio.high)) : "-",
           VerdictText(ratio.verdict)};
