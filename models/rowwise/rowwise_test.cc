@@ -210,9 +210,10 @@ TEST_P(RowwiseTest, SiluTimesIsThatOfFloat64) {
 TEST_P(RowwiseTest, ViewsAndOddCounts) {
   const at::Tensor wide = Draw({40, 50}), weight = Draw({20}, 1);
   const at::Tensor x = wide.narrow(1, 7, 20);
-  // LibTorch's operators take other paths for views, and round otherwise there.
+  // LibTorch's operators take other paths for views, and round otherwise there: of a GELU's x / 2 (1 + erf) a sum that
+  // cancels, times x / 2, which is at most 3 here.
   const auto same = [&](const at::Tensor& a, const at::Tensor& b) {
-    return HasOwnKernels() ? a.equal(b) : a.allclose(b, /*rtol=*/8 * Rounded(), /*atol=*/8 * Rounded());
+    return HasOwnKernels() ? a.equal(b) : a.allclose(b, /*rtol=*/8 * Rounded(), /*atol=*/24 * Rounded());
   };
   EXPECT_TRUE(same(LayerNorm(x, weight, {}, 1e-5), LayerNorm(x.contiguous(), weight, {}, 1e-5)));
   EXPECT_TRUE(same(RmsNorm(x, weight, 1e-5), RmsNorm(x.contiguous(), weight, 1e-5)));
