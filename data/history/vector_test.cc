@@ -30,7 +30,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNever = 1e6;
 // Of a process that writes an endless history. The address sanitizer keeps freed memory for a while.
 #if defined(__SANITIZE_ADDRESS__)
-constexpr long kMostMemoryKib = 500 * 1024;
+constexpr long kMostMemoryKib = 700 * 1024;
 #else
 constexpr long kMostMemoryKib = 40 * 1024;
 #endif

@@ -4,6 +4,7 @@ import io
 import itertools
 import json
 import os
+import pathlib
 import re
 import statistics
 import subprocess
@@ -307,7 +308,7 @@ class MlflowTest(runs.ReportTest):
         passed = list(itertools.accumulate(times))
         self.assertEqual((meta["run_id"], meta["run_name"], meta["status"], meta["start_time"], meta["lifecycle_stage"]),
                          (run, "run.h5", 3, start, "active"))
-        self.assertEqual(meta["artifact_uri"], "file://%s/mlruns/0/%s/artifacts" % (os.path.realpath(self.folder), run))
+        self.assertEqual(meta["artifact_uri"], "%s/mlruns/0/%s/artifacts" % (pathlib.Path(os.path.realpath(self.folder)).as_uri(), run))
         self.assertEqual(meta["end_time"] - start, 394)
         dt = self.metric(run, "dt")
         self.assertEqual([(value, step) for _, value, step in dt], list(zip(times, range(100))))
