@@ -59,9 +59,8 @@ Difference Estimated(LayerProblem& problem, const TimeGrid& time, int order) {
     problem.Step(examples::FineInterval(time, i), problem.Exact(time.At(i)), u);
     const double error = std::fabs(u - problem.Exact(time.At(i + 1)));
     result.largest = std::fmax(result.largest, error);
-    result.difference =
-        std::max(result.difference,
-                 base::NanIsInfinite(std::fabs(error - estimates[static_cast<std::size_t>(i)])));
+    result.difference = std::max(
+        result.difference, base::NanIsInfinite(std::fabs(error - estimates[static_cast<std::size_t>(i)])));
   }
   return result;
 }

@@ -15,10 +15,10 @@ namespace plait::comm {
 
 struct Position {
   std::string phase;
-  std::string failure;  // the error that this rank is ending with; empty: none
+  std::string failure;                            // the error that this rank is ending with; empty: none
   std::map<std::uint64_t, RecordedGroup> groups;  // without members: those that were sent before
-  std::vector<CallRecord> calls;  // the latest calls, oldest first
-  double at_seconds = 0;          // when this was taken, on the clock of `calls`
+  std::vector<CallRecord> calls;                  // the latest calls, oldest first
+  double at_seconds = 0;                          // when this was taken, on the clock of `calls`
 
   // The call in which the program is blocked; null if there is none.
   const CallRecord* Waiting() const;

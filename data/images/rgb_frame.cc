@@ -30,9 +30,10 @@ AVPixelFormat PlainFormat(AVPixelFormat format, bool* full_range) {
 absl::StatusOr<Image> RgbOf(const AVFrame& frame) {
   // The decoder of JPEG says nothing of grey images, which are full range in all formats of images.
   const AVPixFmtDescriptor* const kind = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(frame.format));
-  const bool is_grey = kind != nullptr && kind->nb_components == 1 && (kind->flags & AV_PIX_FMT_FLAG_RGB) == 0;
-  bool full_range = frame.color_range == AVCOL_RANGE_JPEG ||
-                    (is_grey && frame.color_range == AVCOL_RANGE_UNSPECIFIED);
+  const bool is_grey =
+      kind != nullptr && kind->nb_components == 1 && (kind->flags & AV_PIX_FMT_FLAG_RGB) == 0;
+  bool full_range =
+      frame.color_range == AVCOL_RANGE_JPEG || (is_grey && frame.color_range == AVCOL_RANGE_UNSPECIFIED);
   const AVPixelFormat format = PlainFormat(static_cast<AVPixelFormat>(frame.format), &full_range);
   // Not SWS_BILINEAR: where the size stays, it repeats rows of chroma instead of interpolating them.
   const FfmpegOwned<SwsContext> convert(

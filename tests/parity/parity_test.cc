@@ -18,7 +18,9 @@ double Growth(ModelKind kind) {
   return LargestDifference(SerialTrajectory(kind, at::kDouble, kPerturbation), exact) / kPerturbation;
 }
 
-double Bound(ModelKind kind, at::ScalarType type) { return RoundingBound(Steps(kMostSteps), type, Growth(kind)); }
+double Bound(ModelKind kind, at::ScalarType type) {
+  return RoundingBound(Steps(kMostSteps), type, Growth(kind));
+}
 
 // Strategies on the mesh of this world.
 std::vector<Setting> Meshes() {

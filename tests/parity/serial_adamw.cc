@@ -70,8 +70,8 @@ void TakeFromFirstRank(const NamedTensors& tensors) {
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : tensors) {
     const at::Tensor values = tensor.detach().contiguous();
-    comm::testing::World().Broadcast({.data = values.data_ptr(), .count = static_cast<std::int64_t>(values.nbytes())},
-                                     0);
+    comm::testing::World().Broadcast(
+        {.data = values.data_ptr(), .count = static_cast<std::int64_t>(values.nbytes())}, 0);
     if (values.data_ptr() != tensor.data_ptr()) tensor.detach().copy_(values);
   }
 }
@@ -91,7 +91,8 @@ double Difference(const SerialTraining& a, const SerialTraining& b) {
   }
   for (const auto& [name, expected] : b.parameters) {
     const double difference = (a.parameters.at(name) - expected).abs().max().item<double>();
-    if (difference != 0) largest = std::max(largest, base::NanIsInfinite(difference / expected.abs().max().item<double>()));
+    if (difference != 0)
+      largest = std::max(largest, base::NanIsInfinite(difference / expected.abs().max().item<double>()));
   }
   return largest;
 }

@@ -13,8 +13,7 @@ const char* __asan_default_options() {
   return
       // LibTorch is not instrumented: vectors that it made have no marks between size and capacity.
       "detect_container_overflow=0:"
-      "detect_stack_use_after_return=1:" PLAIT_SYMBOLIZER
-      "strict_string_checks=1";
+      "detect_stack_use_after_return=1:" PLAIT_SYMBOLIZER "strict_string_checks=1";
 }
 
 const char* __lsan_default_options() { return "print_suppressions=0"; }

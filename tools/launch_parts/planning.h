@@ -21,7 +21,7 @@ namespace plait::launching {
 struct Surroundings {
   comm::Job job = {};
   comm::FoundStarter starter = {};
-  int cores = 1;      // of a host: physical ones that this process may use
+  int cores = 1;       // of a host: physical ones that this process may use
   int slurm_cpus = 0;  // of a host, as Slurm counts them: cores or hardware threads; 0: outside Slurm
   bool as_root = false;
   bool threads_set = false;                                    // OMP_NUM_THREADS is in the environment

@@ -232,8 +232,9 @@ TEST(Summary, ShowsWhatTheJobHas) {
 }
 
 TEST(PassedVariables, WhatRanksOfOtherHostsNeed) {
-  const char* const environment[] = {"HOME=/root",       "NCCL_ALGO=Ring",     "OMP_NUM_THREADS=8", "OMP_NUM_THREADS_2=1",
-                                     "XDG_CACHE_HOME=/", "PLAIT_PRODUCTS=own", nullptr};
+  const char* const environment[] = {
+      "HOME=/root",         "NCCL_ALGO=Ring", "OMP_NUM_THREADS=8", "OMP_NUM_THREADS_2=1", "XDG_CACHE_HOME=/",
+      "PLAIT_PRODUCTS=own", nullptr};
   EXPECT_EQ(PassedVariables(environment),
             (std::vector<std::string>{"NCCL_ALGO", "OMP_NUM_THREADS", "PLAIT_LAUNCH_AGENT",
                                       "PLAIT_LAUNCH_COMMAND", "PLAIT_PRODUCTS", "XDG_CACHE_HOME"}));

@@ -155,7 +155,8 @@ absl::Status OdeNetSettings::CheckGiven(const training::SettingsTable& table) co
   }
   for (const char* name : {"history", "trace"}) {
     if (!study || !table.Given(name)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("--", name, ": not with --study, whose runs write no files"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", name, ": not with --study, whose runs write no files"));
   }
   if (time_weights == "per-layer") {
     PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("controls", "--time-weights=piecewise or spline"));

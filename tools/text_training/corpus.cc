@@ -95,17 +95,18 @@ absl::Status CheckType(const Corpus& corpus) {
   constexpr std::int64_t kFewest = 32, kLooksAt = 4096;
   for (const data::TokenPart& part : {corpus.train(), corpus.validation()}) {
     if (part.documents != nullptr) continue;
-    const bool fits = corpus.text.vocabulary_size <= std::int64_t{std::numeric_limits<std::uint16_t>::max()} + 1;
+    const bool fits =
+        corpus.text.vocabulary_size <= std::int64_t{std::numeric_limits<std::uint16_t>::max()} + 1;
     std::int64_t bits[2] = {0, 0};  // of even and odd positions
     const std::int64_t count = std::min<std::int64_t>(part.tokens.size(), kLooksAt);
     for (std::int64_t i = 0; i < count; ++i) bits[i % 2] |= part.tokens[i];
     const bool is_wide = count >= kFewest && (bits[0] == 0) != (bits[1] == 0);
     if (fits && !is_wide) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        part.name, ": ids of 16 bits are expected without an index (.idx), but ",
-        fits ? "every second one is 0, as in ids of 32 bits"
-             : absl::StrCat("the vocabulary has ", corpus.text.vocabulary_size, " tokens"),
-        "; prepare_text makes files that say what they hold"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(part.name, ": ids of 16 bits are expected without an index (.idx), but ",
+                     fits ? "every second one is 0, as in ids of 32 bits"
+                          : absl::StrCat("the vocabulary has ", corpus.text.vocabulary_size, " tokens"),
+                     "; prepare_text makes files that say what they hold"));
   }
   return absl::OkStatus();
 }

@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kUsageError = 2;
 constexpr double kStartSeconds = 120;  // for each step of the ranks' start, with --timeout at least that
-constexpr double kGraceSeconds = 10;  // of ranks that have nothing to save
+constexpr double kGraceSeconds = 10;   // of ranks that have nothing to save
 
 // Lines of rank 0 go above the progress bar.
 absl::StatusOr<base::Log> MakeLog(int rank, Console& console) {
@@ -179,10 +179,11 @@ int RunProgram(int argc, char** argv, const Program& program) {
   base::KeepFreedMemory();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f is an error, not the end of a rank
   int stopped = 0;
-  const comm::SessionOptions options = {.start_timeout_seconds = std::max(kStartSeconds, program.settings.timeout),
-                                        .step_timeout_seconds = program.settings.timeout,
-                                        .stop_on_signals = saves,
-                                        .device_backend = comm::NcclBackendFactory()};
+  const comm::SessionOptions options = {
+      .start_timeout_seconds = std::max(kStartSeconds, program.settings.timeout),
+      .step_timeout_seconds = program.settings.timeout,
+      .stop_on_signals = saves,
+      .device_backend = comm::NcclBackendFactory()};
   const int code = comm::RunMain(argc, argv, options, [&](comm::Session& session) {
     return RunOnRank(program, table, *ranks, session, &stopped);
   });

@@ -91,8 +91,8 @@ absl::StatusOr<vit::Preprocessor> PreprocessorOf(const VitSettings& settings, co
                               absl::StrJoin((*found)->deviation, ",")));
   }
   if ((*found)->resample != vit::kBilinear) {
-    run.log.Warning(absl::StrCat(vit::kPreprocessorFile, " of the model: \"resample\" is ", (*found)->resample,
-                                 "; images are resized bilinearly (", vit::kBilinear,
+    run.log.Warning(absl::StrCat(vit::kPreprocessorFile, " of the model: \"resample\" is ",
+                                 (*found)->resample, "; images are resized bilinearly (", vit::kBilinear,
                                  ") here, which changes its results a little"));
   }
   return **std::move(found);
