@@ -97,10 +97,11 @@ absl::Status CheckType(const Corpus& corpus) {
     if (part.documents != nullptr) continue;
     const bool fits =
         corpus.text.vocabulary_size <= std::int64_t{std::numeric_limits<std::uint16_t>::max()} + 1;
-    std::int64_t bits[2] = {0, 0};  // of even and odd positions
+    std::int64_t above_0[2] = {0, 0};  // at even and odd positions
     const std::int64_t count = std::min<std::int64_t>(part.tokens.size(), kLooksAt);
-    for (std::int64_t i = 0; i < count; ++i) bits[i % 2] |= part.tokens[i];
-    const bool is_wide = count >= kFewest && (bits[0] == 0) != (bits[1] == 0);
+    for (std::int64_t i = 0; i < count; ++i) above_0[i % 2] += part.tokens[i] > 0 ? 1 : 0;
+    const bool is_wide =
+        count >= kFewest && std::min(above_0[0], above_0[1]) == 0 && above_0[0] + above_0[1] > count / 4;
     if (fits && !is_wide) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(part.name, ": ids of 16 bits are expected without an index (.idx), but ",
