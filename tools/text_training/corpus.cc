@@ -92,7 +92,8 @@ absl::Status ReadVocabulary(const TextSettings& settings, const std::string& fol
 // Files without an index are of uint16. Halves of 32-bit ids would pass for ids: every second one is then 0, or the
 // vocabulary larger than 16 bits.
 absl::Status CheckType(const Corpus& corpus) {
-  constexpr std::int64_t kFewest = 32, kLooksAt = 4096;
+  // Fewer ids, or those of a small vocabulary, may well be 0 in every second place.
+  constexpr std::int64_t kFewest = 32, kBytes = 256, kLooksAt = 4096;
   for (const data::TokenPart& part : {corpus.train(), corpus.validation()}) {
     if (part.documents != nullptr) continue;
     const bool fits =
@@ -100,8 +101,8 @@ absl::Status CheckType(const Corpus& corpus) {
     std::int64_t above_0[2] = {0, 0};  // at even and odd positions
     const std::int64_t count = std::min<std::int64_t>(part.tokens.size(), kLooksAt);
     for (std::int64_t i = 0; i < count; ++i) above_0[i % 2] += part.tokens[i] > 0 ? 1 : 0;
-    const bool is_wide =
-        count >= kFewest && std::min(above_0[0], above_0[1]) == 0 && above_0[0] + above_0[1] > count / 4;
+    const bool is_wide = corpus.text.vocabulary_size > kBytes && count >= kFewest &&
+                         std::min(above_0[0], above_0[1]) == 0 && above_0[0] + above_0[1] > count / 4;
     if (fits && !is_wide) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(part.name, ": ids of 16 bits are expected without an index (.idx), but ",
