@@ -51,9 +51,9 @@ struct ProductKernels {
                         const ForRanges& for_ranges) = nullptr;
 };
 
-// The kernels of a CPU with AVX-512 (bfloat16: AVX-512 BF16). Null on other CPUs and where LibTorch's products are faster:
-// in float32 MKL's on Intel CPUs, in bfloat16 oneDNN's with AMX. The environment variable PLAIT_PRODUCTS overrides this:
-// "own" uses the kernels on every CPU that has the instructions, anything else never.
+// The kernels of an AMD CPU with AVX-512 (bfloat16: AVX-512 BF16). Null on other CPUs, where LibTorch's products are as
+// fast. The environment variable PLAIT_PRODUCTS overrides this: "own" uses the kernels on every CPU that has the
+// instructions, anything else never.
 template <typename T>
 const ProductKernels<T>* UsableProducts();
 
