@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,7 @@
 #include "tools/plan_parts/calibration.h"
 #include "tools/plan_parts/report.h"
 #include "tools/plan_parts/settings.h"
+#include "tools/training/mesh.h"
 
 namespace plait::planning {
 namespace {
@@ -72,7 +74,7 @@ absl::Status WriteCluster(const PlanSettings& settings, const comm::Communicator
     const std::string text =
         ClusterText(cluster, absl::StrCat("Measured by plan --calibrate with ", model.samples, " samples of ",
                                           model.planned.name, ", width ", model.planned.width,
-                                          ", on each of ", world.size(), " ranks."));
+                                          ", on the host's processors, on each of ", world.size(), " ranks."));
     std::ofstream file(path);
     file << text;
     file.close();
@@ -94,8 +96,10 @@ int Main(int argc, char** argv) {
     const absl::Status planned = rank == 0 ? Plan(settings) : absl::OkStatus();
     return planned.ok() ? 0 : fail(planned);
   }
-  const int ranks = settings.trainer->nproc > 0 ? settings.trainer->nproc : settings.trainer->DefaultRanks();
-  if (!launcher.starts_mpi() && ranks > 1) return comm::RunOnRanks(ranks, argv);
+  const absl::StatusOr<int> ranks = training::RanksOfRun(settings.trainer->nproc, settings.trainer->mesh, launcher,
+                                                       static_cast<int>(std::thread::hardware_concurrency()));
+  if (!ranks.ok()) return fail(ranks.status());
+  if (!launcher.starts_mpi() && *ranks > 1) return comm::RunOnRanks(*ranks, argv);
   base::KeepFreedMemory();
   return comm::RunMain(argc, argv, {},
                        [&](comm::Session& session) { return WriteCluster(settings, session.world()); });

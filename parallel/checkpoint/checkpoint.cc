@@ -73,6 +73,11 @@ const std::vector<TensorSpec>& Checkpoint::tensors() const { return index_->layo
 const std::map<std::string, std::string>& Checkpoint::texts() const { return index_->texts; }
 const std::map<std::string, std::int64_t>& Checkpoint::integers() const { return index_->integers; }
 
+const TensorSpec* Checkpoint::Find(const std::string& path) const {
+  const auto found = by_path_.find(path);
+  return found == by_path_.end() ? nullptr : &tensors()[found->second];
+}
+
 Checkpoint::Totals Checkpoint::TotalsOf(const std::string& group) const {
   Totals totals;
   for (const TensorSpec& tensor : tensors()) {

@@ -45,6 +45,7 @@ class Checkpoint {
   std::int64_t step() const;
   int ranks() const;  // number of ranks that wrote it
   const std::vector<TensorSpec>& tensors() const;
+  const TensorSpec* Find(const std::string& path) const;  // nullptr: no such tensor
   // Numbers of tensors and elements in a group, e.g. "model".
   struct Totals {
     std::int64_t tensors = 0, elements = 0;

@@ -19,17 +19,15 @@ namespace {
 // INVALID_ARGUMENT if the checkpoint's tensor has another dtype, or another shape than the placement's.
 absl::Status CheckTensor(const Checkpoint& checkpoint, const std::string& path, at::ScalarType dtype,
                          const models::Placement& placement) {
-  for (const TensorSpec& tensor : checkpoint.tensors()) {
-    if (PathOf(tensor) != path) continue;
-    TensorSpec here = tensor;
-    here.dtype = dtype;
-    if (!placement.boxes.empty()) here.shape = placement.shape;
-    if (here == tensor) continue;
-    return absl::InvalidArgumentError(absl::StrCat(checkpoint.folder(), ": ", path, " is ",
-                                                   TypeAndShapeOf(tensor), " there and ",
-                                                   TypeAndShapeOf(here), " here"));
-  }
-  return absl::OkStatus();
+  const TensorSpec* there = checkpoint.Find(path);
+  if (there == nullptr) return absl::OkStatus();  // Read says so
+  TensorSpec here = *there;
+  here.dtype = dtype;
+  if (!placement.boxes.empty()) here.shape = placement.shape;
+  if (here == *there) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(checkpoint.folder(), ": ", path, " is ",
+                                                 TypeAndShapeOf(*there), " there and ", TypeAndShapeOf(here),
+                                                 " here"));
 }
 
 // Elements [begin, end) of the local tensor, as ranges of its boxes; without boxes, one range of the whole tensor.

@@ -98,12 +98,15 @@ expect "memory that ranks share" ' 1 x 64 ranks of 0\.125 GB' \
 expect "that it is too little" '^   1  dp_replicate=64 .* [0-9.]+ GB over ' \
   "$plan" llama --cluster=node.txt --mesh=dp_replicate=64 --strategy=ddp --nproc=64 --batch-size=1
 expect "memory of fewer ranks" ' 1 x 4 ranks of 2 GB' "$plan" llama --cluster=node.txt --nproc=2 --samples-per-step=8
-"$plan" llama --cluster=cluster.txt --samples-per-step=32 --strategy=zero1 --top=1000 > out.txt
+expect "zero1" '^   1  .* zero1' "$plan" llama --cluster=cluster.txt --samples-per-step=32 --strategy=zero1 --top=1000
 grep -qE '^ *[0-9]+  .* (ddp|zero2|fsdp)[+* ]' out.txt && { fail "--strategy=zero1 is not the only one of:"; cat out.txt; }
 expect "the strategy that is asked for" '^   1  .* fsdp' \
   "$plan" llama --cluster=cluster.txt --samples-per-step=32 --strategy=fsdp
 expect "why no mesh is advised" '^  No mesh of this choice can split the step: 6 samples; expected a multiple of its 4 ' \
   "$plan" llama --cluster=node.txt --samples-per-step=6 --vocab-size=64
+calibrate=("$plan" gpt --n-layer=1 --n-embd=32 --n-head=2 --block-size=16 --vocab-size=64 --batch-size=2)
+expect "a calibration on the ranks of a mesh" '^ranks_per_node: 2$' "${calibrate[@]}" --calibrate=own.txt --mesh=dp_replicate=2
+expect "a plan for the calibrated machine" ' 1 x 2 ranks of ' "${calibrate[@]}" --cluster=own.txt --strategy=ddp
 expect "help" '--\[no\]explain' "$plan" --help
 expect "help of a model" '--n-kv-heads' "$plan" llama --help
 
@@ -124,6 +127,9 @@ refuse 'plan: tp=8: .*attention\.w[kq] has [0-9]+ heads; expected a multiple' \
 refuse 'plan: pp=8: the model has 4 blocks; .*' "$plan" llama --cluster=cluster.txt --mesh=pp=8 --n-layers=4
 refuse 'plan: no mesh of 8 ranks can split 7 samples .*' \
   "$plan" gpt --cluster=cluster.txt --samples-per-step=7 --block-size=63 --n-layer=1 --n-head=1
+refuse 'plan: --device=cuda: --calibrate measures the host.s processors only; expected cpu' \
+  "$plan" llama --calibrate=gpu.txt --device=cuda
+refuse 'plan: --dry-run: expected --cluster=FILE, not --calibrate' "$plan" llama --calibrate=dry.txt --dry-run
 refuse 'plan: --dry-run: expected --mesh' "$plan" llama --cluster=cluster.txt --dry-run
 refuse 'plan: rank 0 needs [0-9.]+ GB, but only 2.000 GB are available .*' \
   "$plan" gpt --preset=gpt2-xl --cluster=cluster.txt --mesh=dp_replicate=2 --dry-run

@@ -187,6 +187,19 @@ Place PlaceOf(const comm::Communicator& world) {
   return place;
 }
 
+// Collective. Rates are those of a rank that has a processor to itself: plans share processors where a run's ranks do.
+absl::Status CheckPlace(const comm::Communicator& world, const Place& place) {
+  if (!place.equal) {
+    return absl::InvalidArgumentError(
+        "--calibrate: nodes have unequal numbers of ranks; start as many on each");
+  }
+  const int ranks = world.size() / place.nodes, processors = static_cast<int>(std::thread::hardware_concurrency());
+  return world.Agree(ranks <= processors ? absl::OkStatus()
+                                         : absl::InvalidArgumentError(absl::StrCat(
+                                               "--calibrate: ", ranks, " ranks on the ", processors, " processors of ",
+                                               comm::DetectJob().host, "; expected at most one on each")));
+}
+
 absl::Status MeasureLinks(const comm::Communicator& world, const Place& place, Cluster& cluster) {
   if (cluster.ranks_per_node > 1) {
     cluster.within_node = MeasuredLink(world, world.Split(place.node, place.local, "node"));
@@ -201,14 +214,10 @@ absl::Status MeasureLinks(const comm::Communicator& world, const Place& place, C
 
 absl::StatusOr<Cluster> Calibrate(const comm::Communicator& world, const CalibrationModel& model) {
   const Place place = PlaceOf(world);
-  if (!place.equal) {
-    return absl::InvalidArgumentError(
-        "--calibrate: nodes have unequal numbers of ranks; start as many on each");
-  }
+  PLAIT_RETURN_IF_ERROR(CheckPlace(world, place));
   Cluster cluster = {
       .name = comm::DetectJob().host, .nodes = place.nodes, .ranks_per_node = world.size() / place.nodes};
-  cluster.processors_per_node =
-      std::min(cluster.ranks_per_node, static_cast<int>(std::thread::hardware_concurrency()));
+  cluster.processors_per_node = cluster.ranks_per_node;
   cluster.memory_bytes = static_cast<double>(parallel::AvailableMemory().bytes) / cluster.ranks_per_node;
   cluster.messages_overlap = false;
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {

@@ -36,7 +36,8 @@ struct CalibrationModel {
   std::int64_t samples = 1;  // per micro-batch and rank
 };
 
-// Collective over `world`. INVALID_ARGUMENT if nodes have different numbers of ranks; errors of parallel::PassMemory.
+// Collective over `world`. INVALID_ARGUMENT if nodes have different numbers of ranks, or more of them than
+// processors; errors of parallel::PassMemory.
 absl::StatusOr<parallel::Cluster> Calibrate(const comm::Communicator& world, const CalibrationModel& model);
 
 }  // namespace plait::planning
