@@ -19,8 +19,8 @@ double WallClockSeconds() {
 SavePolicy::SavePolicy(comm::Communicator comm, SavePolicyOptions options)
     : comm_(std::move(comm)), options_(std::move(options)) {
   PLAIT_CHECK(options_.check_every_steps > 0) << options_.check_every_steps;
-  last_save_seconds_ = last_check_seconds_ = options_.now_seconds();
-  job_end_seconds_ = JobEndSeconds(last_save_seconds_, options_.walltime_seconds, options_.lookup);
+  last_save_seconds_ = options_.now_seconds();
+  job_end_seconds_ = JobEndSeconds(options_.start_seconds, options_.walltime_seconds, options_.lookup);
 }
 
 SaveDecision SavePolicy::Decide(std::int64_t step, int stop_signal) {
@@ -30,7 +30,8 @@ SaveDecision SavePolicy::Decide(std::int64_t step, int stop_signal) {
     decision = {true, false, absl::StrCat("step ", step)};
   }
   if (step % options_.check_every_steps == 0) {
-    longest_check_seconds_ = std::max(longest_check_seconds_, now - last_check_seconds_);
+    // Set-up, before the first check, takes longer than steps do.
+    longest_check_seconds_ = std::max(longest_check_seconds_, now - last_check_seconds_.value_or(now));
     last_check_seconds_ = now;
     const double needed = options_.margin_seconds + longest_save_seconds_ + longest_check_seconds_;
     const bool due =

@@ -33,7 +33,8 @@ struct SavePolicyOptions {
   double every_seconds =
       0;  // 0: not by time. Seconds between the beginnings of two saves, by rank 0's clock.
   double walltime_seconds =
-      0;  // time limit from the policy's construction on; 0: only the environment's, if any (walltime.h)
+      0;  // time limit from start_seconds on; 0: only the environment's, if any (walltime.h)
+  double start_seconds = ProcessStartSeconds();
   double margin_seconds = 60;
   // One all-reduce of 24 bytes at every step that is a multiple of this; signals, every_seconds and the job's end are
   // noticed only at these steps.
@@ -68,7 +69,7 @@ class SavePolicy {
   SavePolicyOptions options_;
   std::optional<double> job_end_seconds_;
   double last_save_seconds_;
-  double last_check_seconds_;
+  std::optional<double> last_check_seconds_;
   double longest_check_seconds_ = 0;
   double longest_save_seconds_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -25,9 +26,11 @@ EnvironmentLookup Variables(std::map<std::string, std::string> values) {
 
 // "30" for save, "30!" for save and stop, of all steps; the same on all ranks.
 std::string Decisions(SavePolicyOptions options, const std::vector<double>& seconds_at_step,
-                      std::int64_t stop_at = -1, double save_seconds = 0) {
+                      std::int64_t stop_at = -1, double save_seconds = 0,
+                      std::optional<double> start_seconds = {}) {
   double now = seconds_at_step[0];
   options.now_seconds = [&now] { return now; };
+  options.start_seconds = start_seconds.value_or(now);
   if (!options.lookup("PBS_WALLTIME") && !options.lookup("SLURM_JOB_END_TIME"))
     options.lookup = Variables({});
   SavePolicy policy(World(), options);
@@ -87,11 +90,26 @@ TEST(SavePolicy, TheEndOfTheJobLessMarginSaveAndCheck) {
   EXPECT_EQ(Decisions({.margin_seconds = 10, .lookup = Variables({{"SLURM_JOB_END_TIME", "1050"}})},
                       EverySecond(1000, 200)),
             "39!");
+  // The limit counts from the program's start, 30 s before.
+  EXPECT_EQ(Decisions({.margin_seconds = 10, .lookup = Variables({{"PBS_WALLTIME", "100"}})}, EverySecond(1030, 200),
+                      -1, 0, 1000),
+            "59!");
+  // The 40 s of set-up before the first check are no time between two checks.
+  std::vector<double> after_setup = EverySecond(1040, 200);
+  after_setup[0] = 1000;
+  EXPECT_EQ(Decisions({.walltime_seconds = 100, .margin_seconds = 10}, after_setup), "49!");
   // The earliest clock counts: one rank is 30 s ahead.
   const double ahead = World().rank() == World().size() - 1 ? 30 : 0;
   EXPECT_EQ(Decisions({.margin_seconds = 10, .lookup = Variables({{"SLURM_JOB_END_TIME", "1050"}})},
                       EverySecond(1000 + ahead, 200)),
             "9!");
+}
+
+TEST(ProcessStart, IsBeforeNowAndAfterItsParents) {
+  const double start = ProcessStartSeconds(), now = WallClockSeconds();
+  EXPECT_LE(start, now);
+  EXPECT_GT(start, now - 600);  // the test's time limit
+  EXPECT_NEAR(ProcessStartSeconds(), start, 0.1);
 }
 
 TEST(JobEnd, TheEarliestThatIsKnown) {

@@ -33,8 +33,18 @@ class BadInputTest(runs.DistTest):
     def test_variables(self):
         self.fails("environment variable TRAIN_ITERS=many: .*; unset it or correct it", variables={"TRAIN_ITERS": "many"})
 
+    def test_variables_of_one_rank(self):
+        """mpirun does not pass variables on to other hosts."""
+        rank = ["-n", "1", runs.PROGRAM, "--train-iters=8", "--outputs=out"]
+        run = self.finish(self.start(["mpirun", "--allow-run-as-root", "--oversubscribe", "-x", "BATCH_SIZE=8", *rank, ":", *rank]), 1)
+        self.assertEqual(len(run.errors_of_ranks()), 1, run.err)
+        self.assertRegex(run.errors_of_ranks()[0], "--batch-size=8 on rank 0 and --batch-size=64 on rank 1; start all ranks with")
+
     def test_fault_behind_the_last_step(self):
         self.fails("--history: expected --collectives to be left out", "--collectives", "--history=x.h5")
+        self.fails("--fault: expected --collectives to be left out, which trains nothing", "--collectives", "--fault=hang")
+        self.fails("--device=cuda: --collectives measures .* host memory; expected cpu", "--collectives", "--device=cuda")
+        self.fails("--collectives-sizes: expected --collectives", "--collectives-sizes=8,4M,8")
         self.fails("--fault-iter=12: there are 12 steps; expected 0 to 11", "--fault=exit", "--train-iters=12", "--fault-iter=12")
 
     def test_fault_on_a_rank_that_is_not_there(self):

@@ -3,6 +3,8 @@ import os
 import re
 import signal
 
+import numpy as np
+
 import runs
 
 
@@ -56,6 +58,11 @@ class ResumeTest(runs.CnnTest):
         run, model = self.model("--epochs=3", "--resume=" + self.path("kept/step-000000005"))
         self.assertIn("Resuming at epoch 1, sample 80, step 5", run.out)
         self.compare(self.whole(), run, model)
+        # An epoch's sums have the steps before the interruption; on another mesh they are not known.
+        self.train("--epochs=2", "--resume=" + self.path("kept/step-000000005"), "--strategy=ddp", outputs="other")
+        whole, rest, other = (self.history(name) for name in ("whole_out", "model_out", "other"))
+        self.assertEqual(list(rest["comm_bytes_dp_shard"]), list(whole["comm_bytes_dp_shard"]))
+        self.assertEqual([np.isnan(sent) for sent in other["comm_bytes_dp_replicate"]], [True, False])
 
     def test_history_goes_on(self):
         history = "--history=" + self.path("run.h5")

@@ -24,6 +24,8 @@ class LayerParallelTest(runs.TrainTest):
             with self.subTest(mesh=mesh):
                 self.train(*FLAGS, *CONVERGED, *mesh, outputs=f"run{count}")
                 self.expect_same("one", f"run{count}")
+        # The first step sends what each step does.
+        self.assertEqual(len(set(self.history("run0")["comm_bytes_lp"])), 1)
 
     def test_more_ranks_than_intervals(self):
         """Of three ranks the first has no layers."""

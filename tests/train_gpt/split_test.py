@@ -70,6 +70,12 @@ class SplitTest(runs.TrainTest):
             self.assertEqual([float.fromhex(x) for x in history["comm_bytes_" + axis]], 3 * [sent], axis)
         # Other axes have one rank.
         self.assertEqual(self.axes_in(history), sorted(expected))
+        # Gradients are summed over ranks of cp as over those of dp_replicate.
+        for axis in ("cp", "dp_replicate"):
+            self.train(*FLAGS, f"--mesh={axis}=2", "--max-iters=3", outputs=axis)
+        folded, replicated = self.history("cp"), self.history("dp_replicate")
+        self.assertEqual(self.axes_in(folded), ["cp", "dp_replicate"])
+        self.assertEqual(folded["comm_bytes_dp_replicate"], replicated["comm_bytes_dp_replicate"])
 
     def test_bad_input(self):
         table = [

@@ -218,6 +218,21 @@ absl::Status CheckNumbers(const Config& config) {
   return config.lr > 0 ? absl::OkStatus() : Wrong("lr", absl::StrCat(config.lr), "more than 0");
 }
 
+// Flags without effect.
+absl::Status CheckGiven(const Config& config, const SettingsTable& table) {
+  if (!config.collectives) return table.CheckNoneGiven("collectives_sizes", "--collectives");
+  for (const char* file : {"history", "csv", "json_lines", "tensorboard", "trace"}) {
+    PLAIT_RETURN_IF_ERROR(
+        table.CheckNoneGiven(file, "--collectives to be left out, which writes sweep.h5 in --outputs"));
+  }
+  for (const char* of_training :
+       {"train_iters", "warmup", "log_freq", "batch_size", "input_size", "output_size", "layer_sizes", "dtype", "lr",
+        "strategy", "mesh", "bucket_bytes", "fault"}) {
+    PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven(of_training, "--collectives to be left out, which trains nothing"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Config> ReadConfig(int argc, char** argv, int rank) {
@@ -229,17 +244,18 @@ absl::StatusOr<Config> ReadConfig(int argc, char** argv, int rank) {
   const base::ToolUsage usage = Usage(table);
   base::ParseFlagsOrExit(argc, argv, usage, rank);
   config.settings_line = base::Settings(usage);
-  for (const char* file : {"history", "csv", "json_lines", "tensorboard"}) {
-    if (!config.collectives) break;
-    PLAIT_RETURN_IF_ERROR(
-        table.CheckNoneGiven(file, "--collectives to be left out, which writes sweep.h5 in --outputs"));
-  }
+  config.values = table.Values();
+  PLAIT_RETURN_IF_ERROR(CheckGiven(config, table));
   PLAIT_RETURN_IF_ERROR(TakeLayers(texts.layer_sizes, config));
   PLAIT_RETURN_IF_ERROR(CheckChoices(config));
   const absl::StatusOr<parallel::Strategy> strategy = parallel::ParseStrategy(texts.strategy);
   PLAIT_RETURN_IF_ERROR(base::Prefixed(strategy.status(), "--strategy"));
   config.strategy = *strategy;
   PLAIT_ASSIGN_OR_RETURN(config.device.kind, device::ParseDeviceKind(texts.device));
+  if (config.collectives && config.device.kind == device::DeviceKind::kCuda) {
+    return absl::InvalidArgumentError("--device=cuda: --collectives measures MPI's collectives of host memory; expected cpu");
+  }
+  if (config.collectives) config.device.kind = device::DeviceKind::kCpu;
   PLAIT_RETURN_IF_ERROR(TakeSizes(texts.collectives_sizes, config));
   PLAIT_RETURN_IF_ERROR(TakeTimeout(texts.timeout, config));
   for (std::string* path :

@@ -10,6 +10,7 @@
 #include "comm/device_mesh.h"
 #include "parallel/sharding/strategy.h"
 #include "tools/device/device.h"
+#include "tools/training/settings_table.h"
 
 namespace plait::dist_test {
 
@@ -47,7 +48,8 @@ struct Config {
   bool plots = true;
   bool trace = true;
 
-  std::string settings_line;  // "Namespace(train_iters=100, ...)"
+  std::string settings_line;           // "Namespace(train_iters=100, ...)"
+  training::NamedValues values = {};  // all flags by name
 };
 
 // For main: parses the command line, as base::ParseFlagsOrExit does. Defaults are those of the environment

@@ -21,6 +21,7 @@
 #include "tools/dist_test/replica_check.h"
 #include "tools/dist_test/step_summary.h"
 #include "tools/dist_test/workload.h"
+#include "tools/training/agreement.h"
 #include "tools/training/startup_report.h"
 
 namespace plait::dist_test {
@@ -217,6 +218,7 @@ absl::Status Training::Run() {
 
 absl::Status Run(const Config& config, comm::Session& session, Profile& profile) {
   const comm::Communicator& world = session.world();
+  PLAIT_RETURN_IF_ERROR(training::AgreeOnSettings(world, config.values));
   if (config.fault != "none" && config.fault_rank >= world.size()) {
     return absl::InvalidArgumentError(absl::StrCat("--fault-rank=", config.fault_rank, ": there are ",
                                                    world.size(), " ranks; expected 0 to ", world.size() - 1));

@@ -1,6 +1,8 @@
 #include "tools/training/axis_traffic.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "parallel/context/data_mesh.h"
 #include "parallel/pipeline/stage_split.h"
 
 namespace plait::training {
@@ -17,9 +19,11 @@ std::string ColumnOf(const std::string& axis) {
 
 }  // namespace
 
-AxisTraffic::AxisTraffic(const comm::DeviceMesh& mesh, int expert_ranks) : world_(mesh.world()) {
+AxisTraffic::AxisTraffic(const comm::DeviceMesh& mesh, int expert_ranks, parallel::Strategy strategy)
+    : world_(mesh.world()) {
   std::vector<comm::MeshAxis> axes = mesh.axes();
   axes.push_back({"ep", expert_ranks});
+  if (mesh.Has("cp")) axes.push_back({context_parallel::DataAxis(strategy), mesh.axis("cp").size()});
   for (const comm::MeshAxis& axis : axes) {
     if (axis.size == 1) continue;
     axes_[axis.name].columns = {absl::StrCat("comm_bytes_", axis.name),
@@ -41,14 +45,16 @@ std::vector<Recorded> AxisTraffic::metrics() const {
   return metrics;
 }
 
-// In the first step the engine broadcasts the order of its reductions. This setup is not counted, so that a resumed run
-// has the same numbers as an uninterrupted one.
+// In the first step the engine broadcasts the order of its reductions over data-parallel ranks. This set-up is not
+// counted, so that a resumed run has the same numbers as an uninterrupted one.
 std::map<std::string, AxisTraffic::Numbers> AxisTraffic::SoFar() const {
   std::map<std::string, Numbers> traffic;
   for (const auto& [axis, operations] : world_.stats()) {
-    Numbers& sum = traffic[ColumnOf(axis)];
+    const std::string column = ColumnOf(axis);
+    const bool skips_broadcasts = absl::StartsWith(column, "dp_");
+    Numbers& sum = traffic[column];
     for (std::size_t kind = 0; kind < operations.size(); ++kind) {
-      if (first_step_ && kind == static_cast<std::size_t>(comm::Operation::kBroadcast)) continue;
+      if (skips_broadcasts && kind == static_cast<std::size_t>(comm::Operation::kBroadcast)) continue;
       sum[kBytes] += static_cast<double>(operations[kind].wire_bytes);
       sum[kInFlight] += operations[kind].in_flight_seconds;
       sum[kExposed] += operations[kind].exposed_seconds;
@@ -64,7 +70,6 @@ void AxisTraffic::EndStep() {
   for (auto& [name, axis] : axes_) {
     for (std::size_t i = 0; i < kNumbers; ++i) axis.sums[i] += now[name][i] - before_[name][i];
   }
-  first_step_ = false;
   ++steps_;
 }
 
@@ -75,6 +80,21 @@ void AxisTraffic::TakeScalars(std::vector<data::Scalar>& scalars) {
     axis.sums = {};
   }
   steps_ = 0;
+}
+
+void AxisTraffic::AddTo(SinceDraw& sums) const {
+  if (steps_ == 0) return;
+  for (const auto& [name, axis] : axes_) {
+    for (std::size_t i = 0; i < kNumbers; ++i) sums[axis.columns[i]] = axis.sums[i];
+  }
+}
+
+void AxisTraffic::Restore(const std::optional<SinceDraw>& sums) {
+  if (sums.has_value() && sums->empty()) return;
+  ++steps_;
+  for (auto& [name, axis] : axes_) {
+    for (std::size_t i = 0; i < kNumbers; ++i) axis.sums[i] = Since(sums, axis.columns[i]);
+  }
 }
 
 }  // namespace plait::training

@@ -4,26 +4,31 @@
 //   comm_in_flight_tp    seconds in which messages and collectives were in flight, summed
 //   comm_exposed_tp      seconds of these in which the rank waited
 //
-// Reductions over ranks with the same experts count as dp_replicate and dp_shard, exchanges of router counts as ep.
-// Axes of size 1 have no columns. Evaluations and checkpoints are not counted. Local.
+// Reductions over ranks with the same experts count as dp_replicate and dp_shard, exchanges of router counts as ep. cp is
+// folded into an axis of data parallelism (parallel/context/data_mesh.h), which then counts parameters and gradients.
+// Axes of one rank have no columns. Evaluations and checkpoints are not counted, nor are broadcasts over data-parallel
+// ranks: set-up of the first step, and buffers of a few numbers. Local.
 #ifndef PLAIT_TOOLS_TRAINING_AXIS_TRAFFIC_H_
 #define PLAIT_TOOLS_TRAINING_AXIS_TRAFFIC_H_
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/device_mesh.h"
 #include "data/history/metric.h"
+#include "parallel/sharding/strategy.h"
 #include "tools/training/run_outputs.h"
+#include "tools/training/since_draw.h"
 
 namespace plait::training {
 
 class AxisTraffic {
  public:
   // `expert_ranks`: size of ep, which is not an axis of the mesh (tools/training/mesh.h).
-  AxisTraffic(const comm::DeviceMesh& mesh, int expert_ranks);
+  AxisTraffic(const comm::DeviceMesh& mesh, int expert_ranks, parallel::Strategy strategy);
 
   std::vector<Recorded> metrics() const;
 
@@ -34,6 +39,10 @@ class AxisTraffic {
   // Appends sums over the steps since the last call; nothing if there was none. The names of the scalars live as long
   // as this object.
   void TakeScalars(std::vector<data::Scalar>& scalars);
+
+  // The same sums, for a checkpoint, and back: where they are not known the next ones are NaN.
+  void AddTo(SinceDraw& sums) const;
+  void Restore(const std::optional<SinceDraw>& sums);
 
  private:
   static constexpr std::size_t kBytes = 0, kInFlight = 1, kExposed = 2, kNumbers = 3;
@@ -47,7 +56,6 @@ class AxisTraffic {
   comm::Communicator world_;
   std::map<std::string, Axis> axes_;
   std::map<std::string, Numbers> before_;
-  bool first_step_ = true;
   int steps_ = 0;  // since the last TakeScalars
 };
 

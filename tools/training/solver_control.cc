@@ -1,6 +1,7 @@
 #include "tools/training/solver_control.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -18,6 +19,8 @@ namespace {
 // Counted steps with the flags' own solver before the advice is printed.
 constexpr std::size_t kStepsBeforeAdvice = 5;
 constexpr char kDivergedSolves[] = "solver.diverged_solves";
+constexpr char kEvaluations[] = "evaluations", kFineEvaluations[] = "fine_evaluations",
+               kGradientBias[] = "gradient_bias";
 
 // Checkpoints of earlier versions do not have what was refused.
 absl::StatusOr<BiasPolicyState> PolicyStateIn(const parallel::Checkpoint& checkpoint) {
@@ -75,8 +78,8 @@ parallel::PipelineStep SolverControl::RunMicroBatches(std::int64_t step,
   const mgrit::WorkTimes before = solver->work_times();
   parallel::PipelineStep done = RunStep(step, next);
   const mgrit::WorkTimes work = solver->work_times().Since(before);
-  evaluations_ += work.evaluations();
-  fine_evaluations_ += work.fine_evaluations();
+  evaluations_ += static_cast<double>(work.evaluations());
+  fine_evaluations_ += static_cast<double>(work.fine_evaluations());
   if (bias_.has_value()) recorded_bias_ = bias_;
   const mgrit::Solution &forward = solver->last_forward(), &backward = solver->last_backward();
   forward_ = {forward.iterations, forward.last_residual_norm()};
@@ -159,14 +162,14 @@ std::vector<Recorded> SolverControl::metrics() {
           {{"forward_residual", "1", "residual of the state that entered the last forward iteration"}},
           {data::Count("backward_iterations", "iterations of the backward solve")},
           {{"backward_residual", "1", "residual of the state that entered the last backward iteration"}},
-          {{"evaluations", "1",
+          {{kEvaluations, "1",
             "steps of the network evaluated by a rank since the previous draw, of all levels and both "
             "directions, to "
             "measure the bias too"},
            kStatistics},
-          {{"fine_evaluations", "1", "of them, those on the finest level"}, kStatistics},
+          {{kFineEvaluations, "1", "of them, those on the finest level"}, kStatistics},
           {data::Count("diverged_solves", "solves so far that were done again serially")},
-          {{"gradient_bias", "1",
+          {{kGradientBias, "1",
             "distance from the exact gradient, or from that of one iteration more, relative to it"}}};
 }
 
@@ -177,12 +180,27 @@ void SolverControl::TakeStep(std::vector<data::Scalar>& scalars) {
   scalars.push_back({"forward_residual", forward_.residual});
   scalars.push_back({"backward_iterations", static_cast<double>(backward_.iterations)});
   scalars.push_back({"backward_residual", backward_.residual});
-  scalars.push_back({"evaluations", static_cast<double>(evaluations_)});
-  scalars.push_back({"fine_evaluations", static_cast<double>(fine_evaluations_)});
+  scalars.push_back({kEvaluations, evaluations_});
+  scalars.push_back({kFineEvaluations, fine_evaluations_});
   scalars.push_back({"diverged_solves", static_cast<double>(DivergedSolves())});
-  scalars.push_back({"gradient_bias", recorded_bias_.value_or(std::numeric_limits<double>::quiet_NaN())});
+  scalars.push_back({kGradientBias, recorded_bias_.value_or(std::numeric_limits<double>::quiet_NaN())});
   recorded_bias_.reset();
   evaluations_ = fine_evaluations_ = 0;
+}
+
+void SolverControl::AddTo(SinceDraw& sums) const {
+  if (!has_step_ || model_->solver() == nullptr) return;
+  sums[kEvaluations] = evaluations_;
+  sums[kFineEvaluations] = fine_evaluations_;
+  if (recorded_bias_.has_value()) sums[kGradientBias] = *recorded_bias_;
+}
+
+void SolverControl::RestoreSums(const std::optional<SinceDraw>& sums) {
+  if (model_->solver() == nullptr || (sums.has_value() && sums->empty())) return;
+  evaluations_ = Since(sums, kEvaluations);
+  fine_evaluations_ = Since(sums, kFineEvaluations);
+  const double bias = Since(sums, kGradientBias);
+  if (!std::isnan(bias)) recorded_bias_ = bias;
 }
 
 std::int64_t SolverControl::DivergedSolves() const {

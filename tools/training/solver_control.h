@@ -35,6 +35,7 @@
 #include "tools/training/layer_parallel_settings.h"
 #include "tools/training/run_outputs.h"
 #include "tools/training/sharded_model.h"
+#include "tools/training/since_draw.h"
 #include "tools/training/step_work.h"
 
 namespace plait::training {
@@ -57,6 +58,9 @@ class SolverControl {
   static std::vector<Recorded> metrics();
   // Appends the values of the steps since the last call. Local.
   void TakeStep(std::vector<data::Scalar>& scalars);
+  // Sums of these steps, for a checkpoint, and back.
+  void AddTo(SinceDraw& sums) const;
+  void RestoreSums(const std::optional<SinceDraw>& sums);
   void Save(parallel::CheckpointState& state) const;
   absl::Status Restore(const parallel::Checkpoint& checkpoint);
 
@@ -91,7 +95,7 @@ class SolverControl {
     double residual = 0;
   };
   LastSolve forward_, backward_;
-  std::int64_t evaluations_ = 0, fine_evaluations_ = 0;
+  double evaluations_ = 0, fine_evaluations_ = 0;
   std::int64_t diverged_before_ = 0;  // solves before the checkpoint that the run resumes from
   std::string line_;
 };

@@ -57,6 +57,14 @@ absl::Status NotChecked(const Settings& settings, absl::string_view why) {
 }  // namespace
 
 // Sums over the micro-batches of a step, on this rank.
+absl::Status Trainer::RestoreSinceDraw(parallel::Checkpoint& checkpoint) {
+  PLAIT_ASSIGN_OR_RETURN(const std::optional<SinceDraw> sums,
+                         ReadSinceDraw(checkpoint, run_.world.rank(), run_.mesh.Describe()));
+  traffic_.Restore(sums);
+  solver_control_.RestoreSums(sums);
+  return absl::OkStatus();
+}
+
 struct Trainer::Passes {
   Passes(at::Device device, bool exact) : sums(2, device, exact) {}
   DeviceSums sums;  // of losses and of targets
@@ -69,7 +77,7 @@ Trainer::Trainer(Run& run, TrainingTask& task)
     : run_(run),
       task_(task),
       settings_(run.settings),
-      traffic_(run.mesh, run.settings.expert_ranks()),
+      traffic_(run.mesh, run.settings.expert_ranks(), run.settings.parsed_strategy()),
       solver_control_(run.settings.lp, run.world, run.environment.job.local_size),
       scaler_(parallel::LossScalerOptions{.enabled = run.settings.dtype == "float16"}),
       step_(task.first_step()) {
@@ -170,6 +178,7 @@ absl::Status Trainer::Restore() {
   if (restored.ok()) restored = base::Prefixed(task_.Restore(checkpoint), "--resume");
   if (restored.ok()) restored = ReadLossScale(checkpoint, scaler_);
   if (restored.ok()) restored = base::Prefixed(solver_control_.Restore(checkpoint), "--resume");
+  if (restored.ok()) restored = RestoreSinceDraw(checkpoint);
   model_->WaitForParameters();
   PLAIT_RETURN_IF_ERROR(run_.world.Agree(restored));
   step_ = checkpoint.step();
@@ -440,6 +449,10 @@ absl::Status Trainer::Save() {
                     {"history.draws", outputs_.has_value() ? outputs_->history().draws() : 0},
                     {"loss_scale.good_steps", scaler_.state().good_steps}};
   solver_control_.Save(state);
+  SinceDraw sums;
+  traffic_.AddTo(sums);
+  solver_control_.AddTo(sums);
+  SaveSinceDraw(sums, state);
   task_.Save(state);
   const double begin = NowSeconds();
   const absl::StatusOr<std::vector<parallel::TensorPiece>> pieces = model_->Pieces();

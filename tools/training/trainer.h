@@ -168,6 +168,7 @@ class Trainer {
   absl::Status PlanMemory();
   absl::Status DryRunOnly();
   absl::Status Restore();
+  absl::Status RestoreSinceDraw(parallel::Checkpoint& checkpoint);
   std::vector<Recorded> Metrics() const;
   absl::Status OpenOutputs();
   void LogSolverLine();
