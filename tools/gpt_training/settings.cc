@@ -21,7 +21,8 @@ void GptSettings::Bind(training::SettingsTable& table) {
   table.Group("Model");
   table.Add("preset", &preset,
             "sizes and their training by name: shakespeare-cpu, shakespeare, gpt2, gpt2-medium, gpt2-large, "
-            "gpt2-xl, llama2B, llama7B; other flags change parts of it");
+            "gpt2-xl, llama2B, llama7B; other flags change parts of it",
+            OnResume::kPreset);
   table.Add("n_layer", &n_layer, "blocks of the model", OnResume::kSame);
   table.Add("n_head", &n_head, "attention heads per layer", OnResume::kSame);
   table.Add("n_embd", &n_embd, "width of the model, a multiple of --n-head", OnResume::kSame);

@@ -127,5 +127,40 @@ TEST(EvaluationTest, EverySoManyStepsAndAtTheEnd) {
   EXPECT_FALSE(config.EvaluatesAt(10));
 }
 
+struct Started {
+  GptSettings settings;
+  training::SettingsTable table;
+  explicit Started(const std::vector<std::string>& arguments) {
+    settings.Bind(table);
+    EXPECT_TRUE(base::ParseFlags(arguments, table.Usage("t", "", {})).ok());
+    EXPECT_TRUE(settings.ChooseDefaults(table).ok());
+  }
+  // As resume.cc.
+  absl::Status Adopt(const training::NamedValues& kept) {
+    std::vector<std::string> changes;
+    absl::Status status = table.AdoptPresets(kept);
+    if (status.ok()) status = settings.ChooseDefaults(table);
+    return status.ok() ? table.Adopt(kept, &changes) : status;
+  }
+};
+
+// "--min_lr=6e-05" of the preset would be a flag without effect here, and refused.
+TEST(FlagFile, HasThePresetAndWhatDiffersFromIt) {
+  const Started first({"--preset=gpt2", "--lr-decay-iters=0", "--n-layer=4"});
+  EXPECT_TRUE(Check(first.settings, 2).ok()) << Check(first.settings, 2);
+  const std::string lines = "--preset=gpt2\n--n_layer=4\n--lr_decay_iters=0\n";
+  EXPECT_EQ(first.table.FlagFile({}), lines);
+  Started resumed({});
+  ASSERT_TRUE(resumed.Adopt(first.table.Kept()).ok());
+  EXPECT_EQ(resumed.settings.n_layer, 4);
+  EXPECT_EQ(resumed.settings.n_head, 12);
+  EXPECT_EQ(resumed.table.FlagFile({}), lines);
+}
+
+TEST(PresetTest, OfAResumedRunIsTheCheckpoints) {
+  EXPECT_EQ(Started({"--preset=gpt2"}).Adopt(Started({}).table.Kept()).message(),
+            "preset is shakespeare-cpu there and gpt2 here");
+}
+
 }  // namespace
 }  // namespace plait::gpt_training

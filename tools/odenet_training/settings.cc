@@ -67,7 +67,7 @@ void OdeNetSettings::Bind(training::SettingsTable& table) {
   lp.forward_iterations = 3;
   lp.iterations = 2;
   table.Group("Problem");
-  table.Add("problem", &problem, "peaks, indian_pines, mnist or fashion", OnResume::kSame);
+  table.Add("problem", &problem, "peaks, indian_pines, mnist or fashion", OnResume::kPreset);
   table.Add(
       "data", &data,
       "indian_pines: directory of Indian_pines_gt.mat and Indian_pines_corrected.mat (without the latter, a "

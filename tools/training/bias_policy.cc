@@ -45,6 +45,8 @@ SolverChoice BiasPolicy::choice() const {
 
 void BiasPolicy::Restore(const BiasPolicyState& state) {
   iterations_ = state.choice;
+  iterations_.forward = std::min(iterations_.forward, options_.most_iterations);
+  iterations_.backward = std::min(iterations_.backward, options_.most_iterations);
   iterations_.serial = false;
   serial_ = options_.may_be_serial && state.choice.serial;  // a resumed run may have other options
   refused_sum_ = state.refused_sum;

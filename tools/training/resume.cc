@@ -94,7 +94,10 @@ absl::StatusOr<Checkpoint> OpenAndAdopt(const std::string& folder, const std::st
   PLAIT_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(folder));
   PLAIT_RETURN_IF_ERROR(CheckProgram(checkpoint, program));
   const NamedValues kept = KeptIn(checkpoint);
-  const absl::Status adopted = table.Adopt(kept, changes);
+  // Defaults of the checkpoint's preset: settings.flags has what differs from them.
+  absl::Status adopted = table.AdoptPresets(kept);
+  if (adopted.ok()) adopted = settings.ChooseDefaults(table);
+  if (adopted.ok()) adopted = table.Adopt(kept, changes);
   if (!adopted.ok()) return AnotherRun(checkpoint, adopted.message());
   const auto batch = kept.find(kGlobalBatch);
   if (batch != kept.end() && !table.Given("batch_size") && !table.Given("global_batch_size")) {

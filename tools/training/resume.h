@@ -40,7 +40,7 @@ struct CheckpointPlace {
 // (SettingsTable::Adopt; also --global-batch-size if no batch size is given). `say` gets messages for the log.
 // ALREADY_EXISTS if the directory has complete checkpoints and --resume is not given, or if another process holds the
 // lock; NOT_FOUND if there is nothing to resume from, unless --resume=auto; DATA_LOSS for a checkpoint of another
-// program; INVALID_ARGUMENT if a kSame setting differs.
+// program; INVALID_ARGUMENT if a kSame or kPreset setting differs.
 absl::StatusOr<CheckpointPlace> OpenCheckpointPlace(const std::string& program, Settings& settings,
                                                     SettingsTable& table, const comm::Communicator& world,
                                                     const std::string& job_id,

@@ -33,7 +33,10 @@ base::ToolUsage SettingsTable::Usage(const std::string& program, const std::stri
 absl::Status SettingsTable::SetDefault(const std::string& name, const std::string& text) {
   const auto flag = std::find_if(flags_.begin(), flags_.end(), [&](const auto& f) { return f.name == name; });
   PLAIT_CHECK(flag != flags_.end()) << "no flag " << name;
-  return flag->given ? absl::OkStatus() : base::SetFromText(*flag, text);
+  if (flag->given) return absl::OkStatus();
+  PLAIT_RETURN_IF_ERROR(base::SetFromText(*flag, text));
+  defaults_[static_cast<std::size_t>(flag - flags_.begin())] = base::ValueText(flag->value);
+  return absl::OkStatus();
 }
 
 absl::Status SettingsTable::SetImplied(const std::string& name, const std::string& text) {
@@ -89,21 +92,30 @@ NamedValues SettingsTable::Kept() const {
   return kept;
 }
 
+absl::Status SettingsTable::AdoptOne(std::size_t index, const NamedValues& kept,
+                                     std::vector<std::string>* changes) {
+  base::BoundFlag& flag = flags_[index];
+  const auto found = kept.find(flag.name);
+  if (on_resume_[index] == OnResume::kFree || found == kept.end()) return absl::OkStatus();
+  const std::string here = base::ValueText(flag.value);
+  if (here == found->second) return absl::OkStatus();
+  if (!flag.given) return base::SetFromText(flag, found->second);
+  if (on_resume_[index] != OnResume::kAdopt) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag.name, " is ", found->second, " there and ", here, " here"));
+  }
+  changes->push_back(absl::StrCat(flag.name, " ", found->second, " -> ", here));
+  return absl::OkStatus();
+}
+
 absl::Status SettingsTable::Adopt(const NamedValues& kept, std::vector<std::string>* changes) {
+  for (std::size_t i = 0; i < flags_.size(); ++i) PLAIT_RETURN_IF_ERROR(AdoptOne(i, kept, changes));
+  return absl::OkStatus();
+}
+
+absl::Status SettingsTable::AdoptPresets(const NamedValues& kept) {
   for (std::size_t i = 0; i < flags_.size(); ++i) {
-    base::BoundFlag& flag = flags_[i];
-    const auto found = kept.find(flag.name);
-    if (on_resume_[i] == OnResume::kFree || found == kept.end()) continue;
-    const std::string here = base::ValueText(flag.value);
-    if (here == found->second) continue;
-    if (!flag.given) {
-      PLAIT_RETURN_IF_ERROR(base::SetFromText(flag, found->second));
-    } else if (on_resume_[i] == OnResume::kAdopt) {
-      changes->push_back(absl::StrCat(flag.name, " ", found->second, " -> ", here));
-    } else {
-      return absl::InvalidArgumentError(
-          absl::StrCat(flag.name, " is ", found->second, " there and ", here, " here"));
-    }
+    if (on_resume_[i] == OnResume::kPreset) PLAIT_RETURN_IF_ERROR(AdoptOne(i, kept, nullptr));
   }
   return absl::OkStatus();
 }

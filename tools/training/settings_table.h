@@ -18,12 +18,13 @@
 
 namespace plait::training {
 
-// What a resumed run does if a flag is given with another value than in the checkpoint. If the flag is not given, kSame
-// and kAdopt take the checkpoint's value.
+// What a resumed run does if a flag is given with another value than in the checkpoint. If the flag is not given, all but
+// kFree take the checkpoint's value.
 enum class OnResume {
-  kSame,   // INVALID_ARGUMENT: the flag shapes the model, its arithmetic or the order of the data
-  kAdopt,  // uses the new value and prints the change
-  kFree,   // uses the new value; not kept in checkpoints: directories, ranks, memory, what is printed
+  kSame,    // INVALID_ARGUMENT: the flag shapes the model, its arithmetic or the order of the data
+  kPreset,  // the same, of a flag that other flags' defaults depend on
+  kAdopt,   // uses the new value and prints the change
+  kFree,    // uses the new value; not kept in checkpoints: directories, ranks, memory, what is printed
 };
 
 using NamedValues = std::map<std::string, std::string>;
@@ -39,7 +40,7 @@ class SettingsTable {
   // The result refers to the table, which must outlive it.
   base::ToolUsage Usage(const std::string& program, const std::string& summary,
                         const std::vector<std::string>& examples);
-  // Sets the flag from text unless the user gave it. INVALID_ARGUMENT "--NAME=TEXT: expected ...".
+  // Sets the flag from text unless the user gave it: its default from now on. INVALID_ARGUMENT "--NAME=TEXT: expected ...".
   absl::Status SetDefault(const std::string& name, const std::string& text);
   // The same for what another flag of the user implies: a resumed run does not take its checkpoint's value.
   absl::Status SetImplied(const std::string& name, const std::string& text);
@@ -59,10 +60,14 @@ class SettingsTable {
   NamedValues Kept() const;
   // Sets flags that were not given to the values `kept` by a checkpoint; flags that `kept` lacks are unchanged. Appends
   // "NAME X -> Y" to `changes` for each kAdopt flag given with another value. INVALID_ARGUMENT "NAME is X there and Y
-  // here" for the first kSame flag given with another value.
+  // here" for the first kSame or kPreset flag given with another value.
   absl::Status Adopt(const NamedValues& kept, std::vector<std::string>* changes);
+  // The same for flags of kPreset alone. Defaults can then be chosen again, before Adopt.
+  absl::Status AdoptPresets(const NamedValues& kept);
 
  private:
+  absl::Status AdoptOne(std::size_t index, const NamedValues& kept, std::vector<std::string>* changes);
+
   std::vector<base::BoundFlag> flags_;
   std::vector<OnResume> on_resume_;    // by flag
   std::vector<std::string> defaults_;  // by flag

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "comm/buffer.h"
 #include "tools/device/device.h"
@@ -21,6 +22,7 @@ constexpr std::size_t kStepsBeforeAdvice = 5;
 constexpr char kDivergedSolves[] = "solver.diverged_solves";
 constexpr char kEvaluations[] = "evaluations", kFineEvaluations[] = "fine_evaluations",
                kGradientBias[] = "gradient_bias";
+constexpr char kBegin[] = "solver.begin";
 
 // Checkpoints of earlier versions do not have what was refused.
 absl::StatusOr<BiasPolicyState> PolicyStateIn(const parallel::Checkpoint& checkpoint) {
@@ -39,6 +41,12 @@ absl::StatusOr<BiasPolicyState> PolicyStateIn(const parallel::Checkpoint& checkp
   PLAIT_ASSIGN_OR_RETURN(state.refused_sum, number("refused_sum", 0, 0));
   PLAIT_ASSIGN_OR_RETURN(state.refused_for, number("refused_for", 0, 0));
   return state;
+}
+
+// What a policy begins with, of the flags.
+std::string BeginOf(const LayerParallelSettings& settings) {
+  return absl::StrFormat("iterations %d, forward %d, levels %d, factors %s", settings.iterations,
+                         settings.forward_iterations, settings.levels, absl::StrJoin(settings.cfactor, ","));
 }
 
 }  // namespace
@@ -211,6 +219,7 @@ void SolverControl::Save(parallel::CheckpointState& state) const {
   state.integers[kDivergedSolves] = DivergedSolves();
   if (auto_.has_value()) auto_->Save(state.integers);
   if (!policy_.has_value()) return;
+  state.texts[kBegin] = BeginOf(settings_);
   const BiasPolicyState policy = policy_->state();
   state.integers["solver.forward_iterations"] = policy.choice.forward;
   state.integers["solver.backward_iterations"] = policy.choice.backward;
@@ -227,6 +236,8 @@ absl::Status SolverControl::Restore(const parallel::Checkpoint& checkpoint) {
     if (auto_->done()) FollowChoice();
   }
   if (checkpoint.integers().count("solver.serial") == 0) return absl::OkStatus();
+  const auto begin = checkpoint.texts().find(kBegin);  // checkpoints of earlier versions do not have it
+  if (begin != checkpoint.texts().end() && begin->second != BeginOf(settings_)) return absl::OkStatus();
   PLAIT_ASSIGN_OR_RETURN(restored_, PolicyStateIn(checkpoint));
   if (policy_.has_value()) {
     policy_->Restore(*restored_);

@@ -51,7 +51,8 @@ absl::Status CheckRun(const VitSettings& s) {
 
 void VitSettings::Bind(training::SettingsTable& table) {
   table.Group("Model");
-  table.Add("preset", &preset, "sizes by name: " + vit::PresetNames() + "; other flags change parts of it");
+  table.Add("preset", &preset, "sizes by name: " + vit::PresetNames() + "; other flags change parts of it",
+            OnResume::kPreset);
   table.Add("image_size", &image_size, "rows and columns of an image, a multiple of --patch-size",
             OnResume::kSame);
   table.Add("patch_size", &patch_size, "rows and columns of a patch", OnResume::kSame);
