@@ -50,6 +50,16 @@ void AppendUtf8(std::int32_t code_point, std::string& out) {
   }
 }
 
+std::string ValidUtf8(absl::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const CodePoint point = FirstCodePoint(text);
+    absl::StrAppend(&valid, point.value < 0 ? "\uFFFD" : text.substr(0, point.bytes));
+    text.remove_prefix(point.bytes);
+  }
+  return valid;
+}
+
 std::string Printable(absl::string_view text, absl::string_view invalid, absl::string_view control) {
   std::string printable;
   while (!text.empty()) {

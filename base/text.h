@@ -28,6 +28,9 @@ CodePoint FirstCodePoint(absl::string_view text);
 // Appends the UTF-8 form of a valid code point.
 void AppendUtf8(std::int32_t code_point, std::string& out);
 
+// `text` with every invalid byte replaced by U+FFFD.
+std::string ValidUtf8(absl::string_view text);
+
 // `text` with every invalid byte replaced by `invalid` and every ASCII control character (newlines too) by `control`.
 std::string Printable(absl::string_view text, absl::string_view invalid = "?",
                       absl::string_view control = " ");

@@ -39,6 +39,11 @@ TEST(Utf8, WhatIsNotValidIsOneByte) {
   }
 }
 
+TEST(ValidUtf8, ReplacesInvalidBytesOnly) {
+  EXPECT_EQ(ValidUtf8("caf\xe9\nb\tµ"), "caf\xEF\xBF\xBD\nb\tµ");
+  EXPECT_EQ(ValidUtf8(""), "");
+}
+
 TEST(Printable, ReplacesInvalidBytesAndControlCharacters) {
   EXPECT_EQ(Printable("a\tb\x1b\x7f µ"), "a b   µ");
   EXPECT_EQ(Printable("\xC2\x80"

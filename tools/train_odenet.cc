@@ -64,6 +64,10 @@ absl::Status Train(const OdeNetSettings& settings, training::Run& run) {
   PLAIT_ASSIGN_OR_RETURN(const std::vector<Point> story,
                          TrainLevels(settings, run, problem, /*prints=*/true));
   if (!settings.compare || run.stopped || settings.dry_run || settings.eval_only) return absl::OkStatus();
+  if (story.empty()) {
+    return absl::FailedPreconditionError(
+        "--compare: the checkpoint has no validation to compare with; expected more --epochs");
+  }
   return CompareWithSerial(settings, story.back(), run, problem);
 }
 

@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "base/path.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "data/hdf5/checked_array.h"
 #include "parallel/checkpoint/step_folders.h"
 
@@ -141,7 +142,7 @@ absl::Status CompareFacts(const Checkpoint& checkpoint, const NamedValues& facts
   const NamedValues kept = KeptIn(checkpoint);
   for (const auto& [name, value] : facts) {
     const auto found = kept.find(name);
-    if (found == kept.end() || found->second == value) continue;
+    if (found == kept.end() || found->second == base::ValidUtf8(value)) continue;  // as Trainer saves it
     return AnotherRun(checkpoint, absl::StrCat(name, " is ", found->second, " there and ", value, " here"));
   }
   return absl::OkStatus();

@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "base/seed.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "comm/flight_recorder.h"
 #include "comm/gathered_text.h"
 #include "tools/revision/revision.h"
@@ -454,6 +455,8 @@ absl::Status Trainer::Save() {
   solver_control_.AddTo(sums);
   SaveSinceDraw(sums, state);
   task_.Save(state);
+  // Names of classes and folders may be of another encoding, which a checkpoint refuses.
+  for (auto& [name, text] : state.texts) text = base::ValidUtf8(text);
   const double begin = NowSeconds();
   const absl::StatusOr<std::vector<parallel::TensorPiece>> pieces = model_->Pieces();
   pieces_seconds_ = NowSeconds() - begin;
