@@ -43,7 +43,7 @@ Crop DrawResizedCrop(const Image& image, base::RandomStream& random) {
     const std::int64_t row = Draw(random, 0, image.rows - rows);
     return {row, Draw(random, 0, image.columns - columns), rows, columns};
   }
-  return CentreCrop(image, 1);
+  return CentreCrop(image, {});
 }
 
 }  // namespace
@@ -55,22 +55,26 @@ absl::StatusOr<Augmentation> ParseAugmentation(absl::string_view name) {
   return absl::InvalidArgumentError(absl::StrCat("\"", name, "\": expected none, pad-crop or resized-crop"));
 }
 
-Crop CentreCrop(const Image& image, double fraction) {
+Crop CentreCrop(const Image& image, const Centre& centre) {
   const std::int64_t shorter = std::min(image.rows, image.columns);
-  const std::int64_t side = std::max<std::int64_t>(1, std::llround(static_cast<double>(shorter) * fraction));
-  return {(image.rows - side) / 2, (image.columns - side) / 2, side, side};
+  const auto part = [&](std::int64_t side) {
+    return std::max<std::int64_t>(1, std::llround(static_cast<double>(side) * centre.fraction));
+  };
+  const std::int64_t rows = part(centre.squeezes ? image.rows : shorter);
+  const std::int64_t columns = part(centre.squeezes ? image.columns : shorter);
+  return {(image.rows - rows) / 2, (image.columns - columns) / 2, rows, columns};
 }
 
-Crop DrawCrop(Augmentation augmentation, const Image& image, double fraction, base::RandomStream& random) {
-  if (augmentation == Augmentation::kNone) return CentreCrop(image, fraction);
+Crop DrawCrop(Augmentation augmentation, const Image& image, const Centre& centre, base::RandomStream& random) {
+  if (augmentation == Augmentation::kNone) return CentreCrop(image, centre);
   Crop crop;
   if (augmentation == Augmentation::kResizedCrop) {
     crop = DrawResizedCrop(image, random);
   } else {
-    crop = CentreCrop(image, fraction);
-    const std::int64_t most = crop.rows / 8;
-    crop.row += Draw(random, -most, most);
-    crop.column += Draw(random, -most, most);
+    crop = CentreCrop(image, centre);
+    const std::int64_t most_rows = crop.rows / 8, most_columns = crop.columns / 8;
+    crop.row += Draw(random, -most_rows, most_rows);
+    crop.column += Draw(random, -most_columns, most_columns);
   }
   crop.mirrored = random.Below(2) == 1;
   return crop;
@@ -92,7 +96,7 @@ void ImageTransform::Apply(const Image& image, std::int64_t epoch, std::int64_t 
   base::RandomStream random(base::DeriveSeed(of_epoch, "sample", static_cast<std::uint64_t>(index)));
   const Crop crop = options_.size == 0
                         ? Crop{0, 0, image.rows, image.columns}
-                        : DrawCrop(options_.augmentation, image, options_.centre_fraction, random);
+                        : DrawCrop(options_.augmentation, image, options_.centre, random);
   Resample(image, crop, x);
 }
 

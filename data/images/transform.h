@@ -22,8 +22,8 @@
 namespace plait::data {
 
 enum class Augmentation {
-  kNone,         // the centre square
-  kPadCrop,      // that square, shifted by up to an eighth of its side (black outside of the image), flipped
+  kNone,         // the centre
+  kPadCrop,      // that part, shifted by up to an eighth of its side (black outside of the image), flipped
                  // with probability 1/2: He et al., arXiv:1512.03385, section 4.2
   kResizedCrop,  // torchvision's RandomResizedCrop: 8 to 100 % of the area, aspect ratio 3/4 to 4/3, flipped
                  // with probability 1/2: Szegedy et al., arXiv:1409.4842, section 6
@@ -38,15 +38,19 @@ struct Crop {
   bool mirrored = false;
 };
 
-// The centre square whose side is `fraction` of the image's shorter side, rounded, at least 1.
-Crop CentreCrop(const Image& image, double fraction);
-// Draws a crop for `augmentation`; `fraction` as in CentreCrop, not used by kResizedCrop.
-Crop DrawCrop(Augmentation augmentation, const Image& image, double fraction, base::RandomStream& random);
+// The centre of an image: a square, or, where `squeezes`, a part of the image's own shape, which resizing makes square.
+struct Centre {
+  double fraction = 1;  // its side / the image's shorter side, or of each side; rounded, at least 1 pixel
+  bool squeezes = false;
+};
+Crop CentreCrop(const Image& image, const Centre& centre);
+// Draws a crop for `augmentation`. kResizedCrop has its own parts.
+Crop DrawCrop(Augmentation augmentation, const Image& image, const Centre& centre, base::RandomStream& random);
 
 struct TransformOptions {
   std::int64_t size = 224;  // output rows and columns; 0: no crop, resizing or augmentation
   Augmentation augmentation = Augmentation::kNone;
-  double centre_fraction = 1;  // side of the square / shorter side of the image; not for kResizedCrop
+  Centre centre;  // not for kResizedCrop
   std::uint64_t seed = 0;
   ChannelScale scale;
 };

@@ -94,10 +94,15 @@ TEST(ImageTransform, IsBlackWhereThereIsNoImage) {
 }
 
 TEST(Crops, TheCentreIsTheMiddleSquare) {
-  const Crop crop = CentreCrop(PatternImage(40, 61), 0.875);
+  const Crop crop = CentreCrop(PatternImage(40, 61), {.fraction = 0.875});
   EXPECT_EQ(crop.rows, 35);
   EXPECT_EQ(crop.row, 2);
   EXPECT_EQ(crop.column, 13);
+  const Crop squeezed = CentreCrop(PatternImage(40, 64), {.fraction = 0.875, .squeezes = true});
+  EXPECT_EQ(squeezed.rows, 35);
+  EXPECT_EQ(squeezed.columns, 56);
+  EXPECT_EQ(squeezed.row, 2);
+  EXPECT_EQ(squeezed.column, 4);
 }
 
 TEST(Crops, PadCropsMoveByAnEighthAndMirrorHalf) {
@@ -107,7 +112,7 @@ TEST(Crops, PadCropsMoveByAnEighthAndMirrorHalf) {
   int mirrored = 0;
   constexpr int kDraws = 9000;
   for (int i = 0; i < kDraws; ++i) {
-    const Crop crop = DrawCrop(Augmentation::kPadCrop, image, 1, random);
+    const Crop crop = DrawCrop(Augmentation::kPadCrop, image, {}, random);
     ASSERT_EQ(crop.rows, 32);
     ++rows[crop.row];
     ++columns[crop.column];
@@ -127,7 +132,7 @@ TEST(Crops, ResizedCropsHaveTheAreasAndShapesOfTheRecipe) {
   double area = 0;
   constexpr int kDraws = 4000;
   for (int i = 0; i < kDraws; ++i) {
-    const Crop crop = DrawCrop(Augmentation::kResizedCrop, image, 1, random);
+    const Crop crop = DrawCrop(Augmentation::kResizedCrop, image, {}, random);
     ASSERT_TRUE(crop.row >= 0 && crop.row + crop.rows <= 200 && crop.column >= 0 &&
                 crop.column + crop.columns <= 300);
     const double share = static_cast<double>(crop.rows * crop.columns) / (200.0 * 300);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "models/hugging_face/config.h"
@@ -54,6 +55,15 @@ absl::StatusOr<double> SideOf(const Json& config, const char* key) {
   return side.get<double>();
 }
 
+// Whether `size` has both sides: of a bare number CLIP's processors make the shortest edge, ViT's and DeiT's a square.
+// ViT's, the default, has a size of its own.
+bool Squeezes(const Json& config) {
+  const Json size = config.value("size", Json());
+  if (size.is_object()) return !size.contains("shortest_edge");
+  const Json name = config.value("image_processor_type", config.value("feature_extractor_type", Json()));
+  return !(name.is_string() && absl::StartsWith(name.get<std::string>(), "CLIP"));
+}
+
 // The whole shorter side unless the centre of what it is resized to is cut out.
 absl::StatusOr<double> CentreFraction(const Json& config) {
   bool crops = false;
@@ -79,6 +89,7 @@ absl::StatusOr<Preprocessor> PreprocessorFrom(absl::string_view text, std::int64
   if (std::abs(255 * factor - 1) > 1e-4) return hugging_face::Refuse("rescale_factor", factor, "1/255");
   Preprocessor made;
   PLAIT_ASSIGN_OR_RETURN(made.centre_fraction, CentreFraction(config));
+  made.squeezes = Squeezes(config);
   const Json resample = config.value("resample", Json(kBilinear));
   if (!resample.is_number_integer() || resample.get<double>() < 0 || resample.get<double>() > 5) {
     return hugging_face::Refuse("resample", resample, "PIL's number of a filter, 0 to 5");
@@ -96,12 +107,16 @@ absl::StatusOr<Preprocessor> PreprocessorFrom(absl::string_view text, std::int64
 
 std::string PreprocessorText(const Preprocessor& preprocessor, std::int64_t image_size) {
   const std::int64_t edge = std::llround(static_cast<double>(image_size) / preprocessor.centre_fraction);
-  const nlohmann::ordered_json config = {{"image_processor_type", "CLIPImageProcessor"},
+  const bool squeezes = preprocessor.squeezes, crops = !squeezes || preprocessor.centre_fraction < 1;
+  const char* const type = !squeezes ? "CLIPImageProcessor" : crops ? "DeiTImageProcessor" : "ViTImageProcessor";
+  const nlohmann::ordered_json size = squeezes ? nlohmann::ordered_json{{"height", edge}, {"width", edge}}
+                                               : nlohmann::ordered_json{{"shortest_edge", edge}};
+  const nlohmann::ordered_json config = {{"image_processor_type", type},
                                          {"do_convert_rgb", preprocessor.mean.size() == 3},
                                          {"do_resize", true},
-                                         {"size", {{"shortest_edge", edge}}},
+                                         {"size", size},
                                          {"resample", kBilinear},
-                                         {"do_center_crop", true},
+                                         {"do_center_crop", crops},
                                          {"crop_size", {{"height", image_size}, {"width", image_size}}},
                                          {"do_rescale", true},
                                          {"rescale_factor", 1.0 / 255},

@@ -2,9 +2,9 @@
 //
 //   PLAIT_ASSIGN_OR_RETURN(const Preprocessor preprocessor, PreprocessorFrom(contents_of_the_file, /*channels=*/3));
 //
-// Written as transformers' CLIPImageProcessor reads it: the shorter side is resized, the centre square cut out, pixels
-// divided by 255, channels scaled. Read also where the whole image is resized to a square (ViTImageProcessor), which is
-// the same for square images. Local.
+// As transformers' processors read it. CLIPImageProcessor: the shorter side is resized, the centre square cut out, pixels
+// divided by 255, channels scaled. ViTImageProcessor: the whole image is squeezed into a square; DeiTImageProcessor: and
+// then its centre cut out. Local.
 #ifndef PLAIT_MODELS_VIT_PREPROCESSOR_H_
 #define PLAIT_MODELS_VIT_PREPROCESSOR_H_
 
@@ -26,6 +26,8 @@ struct Preprocessor {
   std::vector<double> mean, deviation;
   // Side of the centre square / shorter side of the image.
   double centre_fraction = 1;
+  // The image is resized to a square of whatever shape it is: centre_fraction is that of each of its sides.
+  bool squeezes = false;
   // The filter that images are resized with, by PIL's number. Plait's loaders have the bilinear one alone.
   std::int64_t resample = kBilinear;
 

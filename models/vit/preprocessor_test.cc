@@ -20,6 +20,7 @@ TEST(Preprocessor, OfPublishedModels) {
   EXPECT_THAT(vit->mean, ElementsAre(0.5, 0.5, 0.5));
   EXPECT_THAT(vit->deviation, ElementsAre(0.5, 0.5, 0.5));
   EXPECT_EQ(vit->centre_fraction, 1);
+  EXPECT_TRUE(vit->squeezes);
   EXPECT_EQ(vit->resample, kBilinear);
   // facebook/deit-base-patch16-224: the centre of 256.
   const auto deit =
@@ -29,6 +30,7 @@ TEST(Preprocessor, OfPublishedModels) {
   ASSERT_TRUE(deit.ok()) << deit.status();
   EXPECT_THAT(deit->mean, ElementsAre(0.485, 0.456, 0.406));
   EXPECT_EQ(deit->centre_fraction, 224.0 / 256);
+  EXPECT_TRUE(deit->squeezes);
   EXPECT_EQ(deit->resample, 3);
   // The same as transformers writes it again.
   const auto again = PreprocessorFrom(R"({"crop_size": {"height": 224, "width": 224}, "do_center_crop": true,
@@ -36,6 +38,13 @@ TEST(Preprocessor, OfPublishedModels) {
                                       3);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->centre_fraction, 224.0 / 256);
+  EXPECT_TRUE(again->squeezes);
+  // openai/clip-vit-base-patch32: the shorter side.
+  const auto clip = PreprocessorFrom(R"({"crop_size": 224, "do_center_crop": true, "do_normalize": false, "do_resize": true,
+      "feature_extractor_type": "CLIPFeatureExtractor", "resample": 3, "size": 224})",
+                                     3);
+  ASSERT_TRUE(clip.ok()) << clip.status();
+  EXPECT_FALSE(clip->squeezes);
   const auto plain = PreprocessorFrom(R"({"do_normalize": false})", 2);
   EXPECT_THAT(plain->mean, ElementsAre(0, 0));
   EXPECT_THAT(plain->deviation, ElementsAre(1, 1));
@@ -46,6 +55,10 @@ TEST(Preprocessor, ComesBack) {
   EXPECT_EQ(*PreprocessorFrom(PreprocessorText(grey, 28), 1), grey);
   const Preprocessor cut = {.mean = {0.1, 0.2, 0.3}, .deviation = {1, 2, 3}, .centre_fraction = 0.875};
   EXPECT_EQ(*PreprocessorFrom(PreprocessorText(cut, 224), 3), cut);
+  for (const double fraction : {1.0, 0.875}) {
+    const Preprocessor squeezed = {.mean = {0}, .deviation = {1}, .centre_fraction = fraction, .squeezes = true};
+    EXPECT_EQ(*PreprocessorFrom(PreprocessorText(squeezed, 224), 1), squeezed);
+  }
 }
 
 TEST(Preprocessor, WhatDoesNotFit) {

@@ -97,6 +97,13 @@ class ExportTest(program_runs.ProgramTest):
         moved = self.finish(self.start([*flags, "--init-from=saved", "--eval-only"]))
         self.assertIn("preprocessor_config.json has them: mean 0.1,0.2,0.3, deviation 0.229,0.224,0.225", moved.out)
         self.assertGreater(abs(float(re.findall(r"test_loss=(\S+)", moved.out)[0]) - loss), 0.3)
+        # A model whose images are squeezed, and the file that is saved of it.
+        transformers.ViTImageProcessor(size={"height": 16, "width": 16}, resample=2).save_pretrained(self.path("saved"))
+        loss, = self.losses_of(*flags, "--init-from=saved", "--eval-only", "--save-model=again")
+        for folder in ("saved", "again"):
+            processor = transformers.AutoImageProcessor.from_pretrained(self.path(folder))
+            inputs = processor([Image.open(path).convert("RGB") for path in paths], return_tensors="pt")["pixel_values"]
+            self.assertLess(distance(inputs), 0.03)
         with open(self.path("saved/preprocessor_config.json"), "w", encoding="utf-8") as file:
             file.write("{")
         broken = self.finish(self.start([*flags, "--init-from=saved", "--eval-only"]), 1)

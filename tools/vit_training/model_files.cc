@@ -88,7 +88,8 @@ absl::StatusOr<vit::Preprocessor> PreprocessorOf(const VitSettings& settings, co
   if (**found != own) {
     run.log.Info(absl::StrCat("images as the model's ", vit::kPreprocessorFile, " has them: mean ",
                               absl::StrJoin((*found)->mean, ","), ", deviation ",
-                              absl::StrJoin((*found)->deviation, ",")));
+                              absl::StrJoin((*found)->deviation, ","),
+                              (*found)->squeezes ? ", squeezed into squares" : ""));
   }
   if ((*found)->resample != vit::kBilinear) {
     run.log.Warning(absl::StrCat(vit::kPreprocessorFile, " of the model: \"resample\" is ",

@@ -20,7 +20,7 @@ data::TransformOptions TransformOf(const VitSettings& settings, const vit::Prepr
                                    data::Augmentation augmentation) {
   return {.size = settings.image_size,
           .augmentation = augmentation,
-          .centre_fraction = preprocessor.centre_fraction,
+          .centre = {.fraction = preprocessor.centre_fraction, .squeezes = preprocessor.squeezes},
           .seed = settings.seed,
           .scale = {.mean = preprocessor.mean, .deviation = preprocessor.deviation}};
 }
