@@ -91,7 +91,9 @@ absl::Status Train(GptSettings& settings, const std::optional<text_training::Ini
       absl::StrFormat("Startup time: %.4f", std::chrono::duration<double>(Clock::now() - start).count()));
   run.log.Info("\n" + TrainingLegend(run.environment.utf8, peak_flops > 0));
   PLAIT_RETURN_IF_ERROR(trainer.Train());
-  if (!run.stopped) PLAIT_RETURN_IF_ERROR(text_training::SaveModel(settings, run, options, trainer.model()));
+  if (!run.stopped) {
+    PLAIT_RETURN_IF_ERROR(text_training::SaveModel(settings, run, options, corpus, trainer.model()));
+  }
   return trainer.Conclude();
 }
 

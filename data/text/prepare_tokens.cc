@@ -140,9 +140,11 @@ class Preparation {
   std::int64_t written_ = 0, empty_ = 0;
 };
 
+// A link stays: WriteAtomically replaces the file that it points to.
 absl::Status Remove(const std::string& path) {
   std::error_code error;
-  std::filesystem::remove(path, error);
+  if (!std::filesystem::exists(path, error)) return absl::OkStatus();
+  std::filesystem::remove(std::filesystem::canonical(path, error), error);
   if (!error) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("cannot remove ", path, ": ", error.message()));
 }

@@ -254,6 +254,19 @@ TEST_F(PrepareTokensTest, NoIdsBesideAnotherVocabularyOrIndex) {
   EXPECT_EQ(Read("train.bin"), "a.");
 }
 
+// The ids may be on another disk.
+TEST_F(PrepareTokensTest, LinksToIdsStay) {
+  Write("two.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n");
+  ASSERT_TRUE(PrepareTokens(Options("two.jsonl")).ok());
+  std::filesystem::create_directories(In("disk"));
+  std::filesystem::rename(In("out/train.bin"), In("disk/ids"));
+  std::filesystem::create_symlink(In("disk/ids"), In("out/train.bin"));
+  Write("two.jsonl", "{\"text\": \"c\"}\n{\"text\": \"d\"}\n");
+  ASSERT_TRUE(PrepareTokens(Options("two.jsonl")).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(In("out/train.bin")));
+  EXPECT_EQ(Read("train.bin"), "c.");
+}
+
 // At any moment: one of both corpora, or none.
 TEST_F(PrepareTokensTest, ALossOfPowerLeavesNoMixture) {
   Write("first.jsonl", "{\"text\": \"abc\"}\n{\"text\": \"d\"}\n");

@@ -70,7 +70,7 @@ absl::StatusOr<GptOptions> OptionsFromConfig(absl::string_view text) {
   return options;
 }
 
-std::string ConfigText(const GptOptions& options) {
+std::string ConfigText(const GptOptions& options, const hugging_face::SpecialTokens& special) {
   nlohmann::ordered_json config = {
       {"architectures", {"GPT2LMHeadModel"}},
       {"model_type", "gpt2"},
@@ -84,8 +84,8 @@ std::string ConfigText(const GptOptions& options) {
       {"embd_pdrop", options.dropout},
       {"attn_pdrop", options.dropout},
       {"resid_pdrop", options.dropout},
-      {"bos_token_id", nullptr},
-      {"eos_token_id", nullptr},
+      {"bos_token_id", hugging_face::IdOrNull(special.begin_of_text ? special.begin_of_text : special.end_of_text)},
+      {"eos_token_id", hugging_face::IdOrNull(special.end_of_text)},
       {"tie_word_embeddings", true},
   };
   if (!options.bias) config["bias"] = false;

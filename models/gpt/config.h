@@ -7,14 +7,15 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "models/gpt/options.h"
+#include "models/hugging_face/special_tokens.h"
 
 namespace plait::gpt {
 
 // `text`: the contents of config.json. InvalidArgument, without a path: not JSON, another "model_type", a size that is
 // not a positive integer, an option that Gpt does not support (named). Dropout is not read; it is 0.
 absl::StatusOr<GptOptions> OptionsFromConfig(absl::string_view text);
-// The contents of config.json for a GPT2LMHeadModel.
-std::string ConfigText(const GptOptions& options);
+// The contents of config.json for a GPT2LMHeadModel. GPT-2 begins texts with the token that ends them.
+std::string ConfigText(const GptOptions& options, const hugging_face::SpecialTokens& special = {});
 
 }  // namespace plait::gpt
 

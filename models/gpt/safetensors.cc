@@ -101,7 +101,7 @@ absl::Status SaveHuggingFaceGpt2(const Gpt& gpt, const std::string& folder, cons
     tensors.push_back(std::move(tensor));
     if (zeros.defined()) tensors.push_back(hugging_face::AsItIs(bias, zeros));
   }
-  return hugging_face::Save(folder, tensors, ConfigText(gpt.options()), options);
+  return hugging_face::Save(folder, tensors, ConfigText(gpt.options(), options.special), options);
 }
 
 }  // namespace plait::gpt

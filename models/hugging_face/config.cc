@@ -10,6 +10,8 @@
 
 namespace plait::hugging_face {
 
+Json IdOrNull(const std::optional<std::int64_t>& id) { return id.has_value() ? Json(*id) : Json(); }
+
 absl::StatusOr<Json> ParseConfig(absl::string_view text) {
   if (base::JsonDepth(text) > base::kDeepestJson) {
     return absl::InvalidArgumentError(absl::StrCat("is nested ", base::JsonDepth(text), " deep; expected ",

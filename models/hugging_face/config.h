@@ -4,6 +4,7 @@
 #define PLAIT_MODELS_HUGGING_FACE_CONFIG_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -29,6 +30,8 @@ absl::Status Refuse(absl::string_view key, const Json& value, absl::string_view 
 // An error if `key` is present with another value than `value`.
 absl::Status Expect(const Json& config, const char* key, const Json& value, absl::string_view expected);
 absl::Status ReadSize(const Json& config, const char* key, std::int64_t& size);  // 1 to 2^31
+// The id of a token, or null.
+Json IdOrNull(const std::optional<std::int64_t>& id);
 absl::Status ReadPositive(const Json& config, const char* key, double& number);
 
 }  // namespace plait::hugging_face

@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "data/safetensors/model.h"
 #include "models/block_model.h"
+#include "models/hugging_face/special_tokens.h"
 #include "models/model_sizes.h"
 
 namespace plait::hugging_face {
@@ -86,6 +87,7 @@ struct SaveOptions {
   std::int64_t max_shard_bytes = 5'000'000'000;  // of a file; a larger tensor has a file of its own
   // Contents of other files that describe the model, by name; empty contents: there must be no such file.
   std::map<std::string, std::string> descriptions = {};
+  SpecialTokens special = {};  // of language models
 };
 
 // Writes the weights, the other descriptions, then config.json into an existing folder; if one of these differs, all are

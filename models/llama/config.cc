@@ -76,7 +76,7 @@ absl::StatusOr<LlamaConfig> ConfigFrom(absl::string_view text) {
   return read;
 }
 
-std::string ConfigText(const LlamaOptions& options) {
+std::string ConfigText(const LlamaOptions& options, const hugging_face::SpecialTokens& special) {
   const nlohmann::ordered_json config = {
       {"architectures", {"LlamaForCausalLM"}},
       {"model_type", "llama"},
@@ -94,8 +94,8 @@ std::string ConfigText(const LlamaOptions& options) {
       {"rope_scaling", nullptr},
       {"attention_bias", false},
       {"mlp_bias", false},
-      {"bos_token_id", nullptr},
-      {"eos_token_id", nullptr},
+      {"bos_token_id", hugging_face::IdOrNull(special.begin_of_text)},
+      {"eos_token_id", hugging_face::IdOrNull(special.end_of_text)},
       {"tie_word_embeddings", false},
   };
   return config.dump(2) + "\n";

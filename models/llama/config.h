@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "models/hugging_face/special_tokens.h"
 #include "models/llama/options.h"
 
 namespace plait::llama {
@@ -20,7 +21,7 @@ struct LlamaConfig {
 // head_dim other than hidden_size / num_attention_heads.
 absl::StatusOr<LlamaConfig> ConfigFrom(absl::string_view text);
 // The contents of config.json for a LlamaForCausalLM, untied.
-std::string ConfigText(const LlamaOptions& options);
+std::string ConfigText(const LlamaOptions& options, const hugging_face::SpecialTokens& special = {});
 
 }  // namespace plait::llama
 

@@ -129,7 +129,9 @@ class TokenFilesTest(runs.TrainTest):
         with open(self.path("tokens/train.bin"), "rb") as file:
             ids = list(array.array("H", file.read()))
         self.assertEqual(ids, [i for case in (8 * cases)[::2] for i in [1, *case["ids"], 2]])
-        self.train("--nproc=2", "--checkpoint-dir=run", data="tokens")
+        self.train("--nproc=2", "--checkpoint-dir=run", "--save-model=saved", data="tokens")
+        config = transformers.GPT2Config.from_pretrained(self.path("saved"))
+        self.assertEqual((config.bos_token_id, config.eos_token_id), (1, 2))
         self.assertIn("\nthe cat", self.generate("--checkpoint=run", "--bpe-folder=tokens", "--prompt=the cat").out)
         self.train("--nproc=1", "--resume=run", "--max-iters=9", data="tokens", outputs="more")
         # A text, tokenized on the way.

@@ -26,8 +26,8 @@
 
 namespace plait::image_training {
 
-// Collective over `world`. Returns this rank's `opened`, cut to the first `max_samples` of both parts (0: all). An
-// error on one rank is an error on all, and begins with `flag` unless that is empty. INVALID_ARGUMENT without training
+// Collective over `world`. Returns this rank's `opened`, cut to the first `max_samples` of both parts, of class
+// folders to as many evenly spaced ones (0: all). An error on one rank is an error on all, and begins with `flag` unless that is empty. INVALID_ARGUMENT without training
 // or test samples.
 absl::StatusOr<data::ImageSets> AgreeOnImages(absl::StatusOr<data::ImageSets> opened,
                                               std::int64_t max_samples, const std::string& flag,

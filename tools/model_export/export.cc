@@ -38,7 +38,7 @@ absl::Status ExportText(Checkpoint& checkpoint, const std::string& out) {
   PLAIT_ASSIGN_OR_RETURN(const at::ScalarType type, StoredType(checkpoint));
   const auto model = text_training::MakeModel(saved.options, at::TensorOptions(at::kMeta).dtype(type));
   PLAIT_RETURN_IF_ERROR(ReadParameters(checkpoint, *model));
-  return text_training::SaveHuggingFace(*model, out);
+  return text_training::SaveHuggingFace(*model, out, saved.special);
 }
 
 absl::StatusOr<vit::VitOptions> VitOptionsOf(const Checkpoint& checkpoint) {

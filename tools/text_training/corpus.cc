@@ -74,12 +74,13 @@ absl::Status ReadVocabulary(const TextSettings& settings, const std::string& fol
     corpus.text.vocabulary_size = static_cast<std::int32_t>(settings.vocab_size);
     return absl::OkStatus();
   }
-  PLAIT_ASSIGN_OR_RETURN(corpus.tokenizer, data::LoadTokenizer(given.empty() ? folder : given));
+  const std::string kind = settings.tokenizer == "characters" ? "" : settings.tokenizer;
+  PLAIT_ASSIGN_OR_RETURN(corpus.tokenizer, data::LoadTokenizer(given.empty() ? folder : given, kind));
   corpus.text.vocabulary_size = corpus.tokenizer->vocabulary_size();
   corpus.text.tokenizer_digest = corpus.tokenizer->digest();
   corpus.text.tokenizer = corpus.tokenizer->name();
   if (is_beside && !given.empty()) {
-    PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<data::Tokenizer> own, data::LoadTokenizer(folder));
+    PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<data::Tokenizer> own, data::LoadTokenizer(folder, kind));
     if (own->digest() != corpus.text.tokenizer_digest) {
       return absl::InvalidArgumentError(absl::StrCat(
           "--bpe-folder=", settings.bpe_folder, ": another vocabulary than that of the tokens, which is in ",

@@ -66,6 +66,19 @@ TEST(CorpusTest, ATokenizersFolderNeedsTheTokenizer) {
             "--bpe-folder=bytes: expected --tokenizer=gpt2 or sentencepiece");
 }
 
+TEST(CorpusTest, TokenFilesWithAnotherKindOfTokenizer) {
+  TestSettings settings;
+  const std::string folder =
+      std::string(std::getenv("TEST_TMPDIR")) + "/kind" + std::to_string(comm::testing::World().rank());
+  std::filesystem::create_directories(folder);
+  for (const char* ids : {"train.bin", "val.bin"}) std::ofstream(folder + "/" + ids) << "abcd";
+  for (const char* file : {"vocab.json", "merges.txt"}) std::ofstream(folder + "/" + file) << "{}";
+  settings.data = folder;
+  settings.tokenizer = "sentencepiece";
+  const auto corpus = OpenCorpus(settings, comm::Communicator::Self(), [](const std::string&) {});
+  EXPECT_THAT(std::string(corpus.status().message()), ::testing::HasSubstr("tokenizer.model"));
+}
+
 std::string Bytes(int count, int bytes_of_id) {
   std::string bytes;
   for (int i = 0; i < count; ++i) {

@@ -67,9 +67,14 @@ absl::StatusOr<InitialModel> OpenHuggingFace(const std::string& folder, std::str
       absl::StrCat(folder, "/config.json: \"model_type\" is \"", kind, "\"; expected \"gpt2\" or \"llama\""));
 }
 
-absl::Status SaveHuggingFace(const models::ModuleModel& model, const std::string& folder) {
-  if (const auto* gpt = dynamic_cast<const gpt::Gpt*>(&model)) return gpt::SaveHuggingFaceGpt2(*gpt, folder);
-  return llama::SaveHuggingFaceLlama(dynamic_cast<const llama::Llama&>(model), folder);
+absl::Status SaveHuggingFace(const models::ModuleModel& model, const std::string& folder,
+                             const hugging_face::SpecialTokens& special) {
+  hugging_face::SaveOptions options;
+  options.special = special;
+  if (const auto* gpt = dynamic_cast<const gpt::Gpt*>(&model)) {
+    return gpt::SaveHuggingFaceGpt2(*gpt, folder, options);
+  }
+  return llama::SaveHuggingFaceLlama(dynamic_cast<const llama::Llama&>(model), folder, options);
 }
 
 }  // namespace plait::text_training

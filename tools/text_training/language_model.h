@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "models/gpt/options.h"
 #include "models/hugging_face/safetensors.h"
+#include "models/hugging_face/special_tokens.h"
 #include "models/llama/options.h"
 #include "models/module_model.h"
 
@@ -48,7 +49,8 @@ struct InitialModel {
 absl::StatusOr<InitialModel> OpenHuggingFace(const std::string& folder, std::string kind = "");
 
 // Writes a model whose parameters are all materialized. Errors of SaveHuggingFaceGpt2 or SaveHuggingFaceLlama.
-absl::Status SaveHuggingFace(const models::ModuleModel& model, const std::string& folder);
+absl::Status SaveHuggingFace(const models::ModuleModel& model, const std::string& folder,
+                             const hugging_face::SpecialTokens& special);
 
 }  // namespace plait::text_training
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/path.h"
 #include "base/status_macros.h"
+#include "tools/text_training/saved_model.h"
 
 namespace plait::text_training {
 
@@ -19,7 +20,7 @@ absl::Status ProbeSaveModel(const TextSettings& settings, const training::Run& r
 }
 
 absl::Status SaveModel(const TextSettings& settings, const training::Run& run, const ModelOptions& options,
-                       training::ShardedModel& model) {
+                       const Corpus& corpus, training::ShardedModel& model) {
   if (settings.save_model.empty()) return absl::OkStatus();
   const bool writes = run.world.rank() == 0;
   const std::map<std::string, at::Tensor> values = model.WholeParameters();
@@ -34,7 +35,7 @@ absl::Status SaveModel(const TextSettings& settings, const training::Run& run, c
         models::Materialize(parameter.tensor, values.at(parameter.name));
       }
     }
-    written = base::Prefixed(SaveHuggingFace(*whole, folder), "--save-model");
+    written = base::Prefixed(SaveHuggingFace(*whole, folder, SpecialTokensOf(corpus.tokenizer.get())), "--save-model");
   }
   PLAIT_RETURN_IF_ERROR(run.world.Agree(written));
   run.log.Info(absl::StrCat("model saved in ", folder));

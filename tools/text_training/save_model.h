@@ -3,6 +3,7 @@
 #define PLAIT_TOOLS_TEXT_TRAINING_SAVE_MODEL_H_
 
 #include "absl/status/status.h"
+#include "tools/text_training/corpus.h"
 #include "tools/text_training/language_model.h"
 #include "tools/text_training/settings.h"
 #include "tools/training/program.h"
@@ -15,7 +16,7 @@ absl::Status ProbeSaveModel(const TextSettings& settings, const training::Run& r
 
 // Collects all parameters, in compute dtype, on rank 0, which writes them. Not for models with experts.
 absl::Status SaveModel(const TextSettings& settings, const training::Run& run, const ModelOptions& options,
-                       training::ShardedModel& model);
+                       const Corpus& corpus, training::ShardedModel& model);
 
 }  // namespace plait::text_training
 

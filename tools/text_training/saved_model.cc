@@ -124,8 +124,14 @@ absl::StatusOr<ModelOptions> ReadOptions(const Checkpoint& checkpoint) {
 
 // Checkpoints of earlier versions do not name the kind.
 constexpr char kKind[] = "model.kind", kGpt[] = "gpt", kLlama[] = "llama";
+constexpr char kBeginOfText[] = "tokenizer.begin_of_text", kEndOfText[] = "tokenizer.end_of_text";
 
 }  // namespace
+
+hugging_face::SpecialTokens SpecialTokensOf(const data::Tokenizer* tokenizer) {
+  if (tokenizer == nullptr) return {};
+  return {.begin_of_text = tokenizer->begin_of_text(), .end_of_text = tokenizer->end_of_text()};
+}
 
 void KeepModel(const SavedModel& model, parallel::CheckpointState& state) {
   ModelOptions options = model.options;
@@ -141,6 +147,8 @@ void KeepModel(const SavedModel& model, parallel::CheckpointState& state) {
   state.texts["tokenizer"] = model.tokenizer;
   state.texts["tokenizer.code_points"] = absl::StrJoin(model.code_points, " ");
   state.integers["tokenizer.digest"] = model.tokenizer_digest;
+  if (model.special.begin_of_text) state.integers[kBeginOfText] = *model.special.begin_of_text;
+  if (model.special.end_of_text) state.integers[kEndOfText] = *model.special.end_of_text;
 }
 
 absl::StatusOr<SavedModel> SavedModelOf(const Checkpoint& checkpoint) {
@@ -152,6 +160,10 @@ absl::StatusOr<SavedModel> SavedModelOf(const Checkpoint& checkpoint) {
   model.tokenizer_digest = static_cast<std::uint32_t>(digest);
   PLAIT_ASSIGN_OR_RETURN(model.tokenizer, checkpoint.Text("tokenizer"));
   PLAIT_ASSIGN_OR_RETURN(model.code_points, Numbers(checkpoint, "tokenizer.code_points"));
+  for (const auto& [name, token] : {std::pair{kBeginOfText, &model.special.begin_of_text}, {kEndOfText, &model.special.end_of_text}}) {
+    const auto found = checkpoint.integers().find(name);  // checkpoints of earlier versions have none
+    if (found != checkpoint.integers().end()) *token = found->second;
+  }
   return model;
 }
 

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "data/text/tokenizer.h"
+#include "models/hugging_face/special_tokens.h"
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/save.h"
 #include "tools/text_training/language_model.h"
@@ -27,7 +28,11 @@ struct SavedModel {
       tokenizer;  // "characters", "gpt2" or "sentencepiece", as for --tokenizer; "random" if it had no tokenizer
   std::uint32_t tokenizer_digest = 0;
   std::vector<std::int32_t> code_points;  // vocabulary of "characters"
+  hugging_face::SpecialTokens special = {};
 };
+
+// None without a tokenizer.
+hugging_face::SpecialTokens SpecialTokensOf(const data::Tokenizer* tokenizer);
 
 // Adds the model to the state to be saved.
 void KeepModel(const SavedModel& model, parallel::CheckpointState& state);

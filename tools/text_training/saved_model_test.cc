@@ -30,7 +30,8 @@ SavedModel Model() {
                                      .gelu = gpt::Gelu::kTanh},
           .tokenizer = "characters",
           .tokenizer_digest = tokenizer.digest(),
-          .code_points = tokenizer.code_points()};
+          .code_points = tokenizer.code_points(),
+          .special = {.begin_of_text = 1, .end_of_text = 0}};
 }
 
 parallel::CheckpointState State(const SavedModel& model = Model()) {
@@ -63,6 +64,8 @@ TEST(SavedModelTest, ComesBack) {
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->options, Model().options);
   EXPECT_EQ(model->code_points, Model().code_points);
+  EXPECT_EQ(model->special.begin_of_text, 1);
+  EXPECT_EQ(model->special.end_of_text, 0);
   const auto tokenizer = TokenizerOf(*model, "");
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
   EXPECT_EQ((*tokenizer)->Decode(*(*tokenizer)->Encode(kText)).value_or(""), kText);

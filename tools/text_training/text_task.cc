@@ -278,7 +278,8 @@ void TextTask::Save(parallel::CheckpointState& state) const {
   KeepModel({.options = options_,
              .tokenizer = corpus_.TokenizerName(),
              .tokenizer_digest = corpus_.text.tokenizer_digest,
-             .code_points = corpus_.text.code_points},
+             .code_points = corpus_.text.code_points,
+             .special = SpecialTokensOf(corpus_.tokenizer.get())},
             state);
   const data::BlockSamplerState sampler = batches_.train.state();
   state.integers["sampler.seed"] = static_cast<std::int64_t>(sampler.seed);
