@@ -3,9 +3,11 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/stack.h>
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace plait::parallel {
 namespace {
@@ -17,6 +19,11 @@ constexpr double kEpsilon = 1e-7;
 }  // namespace
 
 at::Tensor NewtonSchulz(const at::Tensor& matrix) {
+  if (matrix.dim() > 2) {
+    std::vector<at::Tensor> each;
+    for (const at::Tensor& one : matrix.unbind()) each.push_back(NewtonSchulz(one));
+    return at::stack(each);
+  }
   // So that the Gram matrix has the size of the shorter side.
   const bool tall = matrix.size(0) > matrix.size(1);
   at::Tensor x = tall ? matrix.t() : matrix;

@@ -17,7 +17,8 @@
 
 namespace plait::parallel {
 
-// `matrix`: (rows, columns). Computes in its type. Returns zeros for a zero matrix.
+// `matrix`: (rows, columns), or a stack of matrices (..., rows, columns), each updated by itself. Computes in its type.
+// Returns zeros for a zero matrix.
 at::Tensor NewtonSchulz(const at::Tensor& matrix);
 
 // 0.2 sqrt(max(rows, columns)).

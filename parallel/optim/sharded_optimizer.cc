@@ -35,7 +35,10 @@ std::vector<std::string> MomentNames(const ShardedOptimizerOptions& options) {
   return options.momentum == 0 ? std::vector<std::string>() : std::vector<std::string>{"momentum"};
 }
 
-bool IsOfMuon(const FlatParameter& parameter) { return parameter.decays && parameter.shape.size() == 2; }
+// A matrix, or a stack of one for each expert.
+bool IsOfMuon(const FlatParameter& parameter) {
+  return parameter.decays && (parameter.shape.size() == 2 || parameter.shape.size() == 3);
+}
 
 bool HasMatrices(const FlatLayout& layout) {
   return std::any_of(layout.parameters().begin(), layout.parameters().end(), IsOfMuon);
@@ -163,7 +166,7 @@ void ShardedOptimizer::StepMuon(const Shard& shard, const at::Tensor& master,
     const at::Tensor values = master.narrow(0, slice.shard_offset, count);
     values.mul_(1 - options_.lr * options_.weight_decay);
     values.sub_(NewtonSchulz(whole).reshape({-1}).narrow(0, slice.begin, count),
-                options_.lr * MuonScale(parameter.shape[0], parameter.shape[1]));
+                options_.lr * MuonScale(whole.size(-2), whole.size(-1)));
   }
 }
 

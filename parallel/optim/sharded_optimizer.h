@@ -6,7 +6,8 @@
 //
 // Uses LibTorch's fused kernels, with one call per step for all parameters with weight decay and one for all others.
 // AdamW: Loshchilov & Hutter, arXiv:1711.05101, algorithm 2; Adam: Kingma & Ba, arXiv:1412.6980, algorithm 1; SGD with
-// momentum as torch.optim.SGD. Muon (muon.h) updates the matrices of blocks that have weight decay, AdamW all other
+// momentum as torch.optim.SGD. Muon (muon.h) updates the matrices of blocks that have weight decay, of experts
+// (experts, rows, columns) each matrix of the stack, AdamW all other
 // parameters: a unit's momentum is all-gathered along the shard axis, and each rank orthogonalizes the matrices of
 // which it has a part. Tensor-parallel layers would be orthogonalized part by part; the caller must reject them.
 // Moments have the type of the masters. Moments, masters and parameters may be offloaded to a file

@@ -143,6 +143,8 @@ TEST(Muon, BringsSingularValuesNearOne) {
     EXPECT_GT(values.min().item<double>(), 0.5) << matrix.sizes();
     EXPECT_LT(values.max().item<double>(), 1.3) << matrix.sizes();
   }
+  const at::Tensor stack = TestNumbers({2, 3, 8}, 4);
+  for (const std::int64_t k : {0, 1}) EXPECT_TRUE(NewtonSchulz(stack)[k].equal(NewtonSchulz(stack[k].contiguous())));
   EXPECT_EQ(NewtonSchulz(at::zeros({2, 3})).abs().max().item<double>(), 0);
   EXPECT_DOUBLE_EQ(MuonScale(16, 25), 1.0);
 }
@@ -168,6 +170,35 @@ TEST(ShardedOptimizerTest, MuonForMatricesOfBlocksAndAdamWForTheRest) {
         p.mul_(1 - 0.01 * 0.1);
         p.sub_(BySingularValues(g * 0.05 + momentum * 0.95) * (0.01 * 0.2 * std::sqrt(7.0)));
       });
+}
+
+// Experts' weights are one tensor, (experts, rows, columns).
+TEST(ShardedOptimizerTest, MuonForEachMatrixOfAStack) {
+  constexpr double kLr = 0.01, kMomentum = 0.95;
+  const at::Tensor initial = TestNumbers({3, 4, 5}, 1), factor = TestNumbers({3, 4, 5}, 2);
+  const at::Tensor weight = initial.clone().requires_grad_(true);
+  const auto mesh = comm::DeviceMesh::Create(World(), {{"dp_replicate", 1}, {"dp_shard", World().size()}});
+  const auto dp = *DataParallel::Create(*mesh, {models::MakeUnit("block.0", {{"experts", weight}}, 0)},
+                                        {.strategy = Strategy::kFsdp});
+  ShardedOptimizer optimizer(*dp, {.kind = OptimizerKind::kMuon, .lr = kLr, .momentum = kMomentum, .weight_decay = 0});
+  dp->Backward(dp->Forward([&] {
+    const models::BlockForward loss = [&](const models::BlockState& in) {
+      return models::BlockState{in.hidden * (weight * factor).sum() / World().size()};
+    };
+    return dp->Run(0, loss, {TestNumbers({1}, 3).requires_grad_(true)}).hidden.sum();
+  }));
+  const at::Tensor gradient = factor * TestNumbers({1}, 3);
+  optimizer.Step();
+  dp->VisitUnsharded([&](const models::ParameterUnit& unit) {
+    const at::Tensor stepped = unit.parameters[0].tensor.detach();
+    for (std::int64_t expert = 0; expert < 3; ++expert) {
+      // Nesterov's direction of a first step is a multiple of the gradient.
+      const at::Tensor direction = BySingularValues(gradient[expert] * (1 - kMomentum * kMomentum));
+      const at::Tensor expected = initial[expert] - direction * (kLr * 0.2 * std::sqrt(5.0));
+      EXPECT_LE((stepped[expert] - expected).abs().max().item<double>(), 1e-12) << expert;
+    }
+  });
+  dp->WaitForParameters();
 }
 
 TEST(ShardedOptimizerTest, MomentsInAFileGiveTheSameBits) {

@@ -74,6 +74,9 @@ void GptSettings::BindExperts(training::SettingsTable& table) {
 
 absl::Status GptSettings::CheckGiven(const training::SettingsTable& table) const {
   if (!moe.used && !table.Given("moe")) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("moe_", "--moe"));
+  PLAIT_RETURN_IF_ERROR(moe.gate == "bias"
+                            ? table.CheckNoneGiven("moe_balance_weight", "a --moe-gate with a balance loss")
+                            : table.CheckNoneGiven("moe_bias_rate", "--moe-gate=bias"));
   return TextSettings::CheckGiven(table);
 }
 

@@ -96,6 +96,8 @@ TEST(Settings, NamesTheFlagThatIsWrong) {
   for (const auto& [flag, message] : table) EXPECT_EQ(Parsed({flag}).ErrorOn(2), message);
   EXPECT_EQ(Parsed({"--offload-params", "--offload=/x", "--strategy=zero1"}).ErrorOn(2),
             "--offload-params: zero1 replicates the parameters; expected --strategy=fsdp");
+  EXPECT_EQ(Parsed({"--reduce-each-micro-batch", "--strategy=zero1"}).ErrorOn(2),
+            "--reduce-each-micro-batch: zero1 replicates the gradients; expected --strategy=zero2 or fsdp");
 }
 
 TEST(Settings, MemoryLimitIsOfARank) {
