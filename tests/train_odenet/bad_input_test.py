@@ -73,6 +73,14 @@ class BadInputTest(runs.OdeNetTest):
             pass
         self.fails("--save-model: .*file", "--save-model=" + self.path("file/model"), code=1)
 
+    def test_an_earlier_history(self):
+        """Told before the coarse levels are trained."""
+        history = "--history=" + self.path("run.h5")
+        self.train("--epochs=1", history)
+        run = self.train("--nested", "--nested-levels=2", history, code=1)
+        self.assertRegex(run.errors()[0], "--history: .*run.h5: holds an earlier run: choose another name or remove the file")
+        self.assertEqual(run.points(), [])
+
     def test_checkpoints(self):
         kept = self.path("kept")
         self.train("--epochs=1", "--checkpoint-dir=" + kept)

@@ -41,7 +41,8 @@ Finding CheckMpi(const Ranks& ranks) {
       return Complaint{Severity::kWarning, "no mpirun or mpiexec that runs is on the PATH",
                        "install openmpi-bin or load the machine's MPI module"};
     }
-    if (rank.mpi_launcher == rank.mpi_library) return std::nullopt;
+    // Cray's mpiexec belongs to no library.
+    if (rank.mpi_launcher == rank.mpi_library || Maker(rank.mpi_launcher) == "PALS") return std::nullopt;
     const bool same_maker = Maker(rank.mpi_launcher) == Maker(rank.mpi_library);
     return Complaint{
         same_maker ? Severity::kWarning : Severity::kError,

@@ -270,6 +270,8 @@ TEST(Judge, NamesAllRanksAndTheWorstRemedy) {
   const Finding finding = CheckMpi(ranks);
   EXPECT_EQ(finding.severity, Severity::kError);
   EXPECT_EQ(finding.remedy, "put the mpirun of Open MPI 4.1.4 first on the PATH");
+  for (RankFacts& rank : ranks) rank.mpi_launcher = "PALS 1.2.12";
+  EXPECT_EQ(CheckMpi(ranks).severity, Severity::kOk);
 }
 
 TEST(CheckClocks, AnOffsetWithinTheUncertaintyIsNone) {

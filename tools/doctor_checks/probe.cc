@@ -86,6 +86,8 @@ std::string MpiVersion(const std::string& text) {
   static const std::pair<const char*, std::regex> kForms[] = {
       {"Open MPI", std::regex(R"(Open MPI\)? v?([0-9][0-9.a-z]*))")},
       {"Open MPI", std::regex(R"(OpenRTE\)? v?([0-9][0-9.a-z]*))")},
+      {"MPICH", std::regex(R"(CRAY MPICH version\s+([0-9][0-9.a-z]*))")},
+      {"PALS", std::regex(R"(^mpiexec version ([0-9][0-9.a-z]*))")},
       {"MPICH", std::regex(R"((?:MPICH|HYDRA)[^]*?Version:\s*([0-9][0-9.a-z]*))")},
   };
   for (const auto& [maker, form] : kForms) {

@@ -4,8 +4,10 @@
 #include <ATen/ops/lerp.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -14,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
+#include "base/path.h"
 #include "base/status_macros.h"
 #include "comm/tensor_collectives.h"
 #include "tools/training/model_file.h"
@@ -65,6 +68,28 @@ OdeNetSettings OfCoarseLevel(const OdeNetSettings& settings, std::int64_t layers
   if (settings.eval_only) coarse.save_model = settings.save_model;
   if (!coarse.lp.Check(layers, "layers").ok()) coarse.lp.levels = 1;
   return coarse;
+}
+
+// On rank 0.
+absl::Status ProbeFiles(const OdeNetSettings& settings) {
+  const std::string outputs = base::FromUser(settings.outputs);
+  if (!outputs.empty()) {
+    PLAIT_RETURN_IF_ERROR(base::Prefixed(base::ProbeWritableFolder(outputs), "--outputs"));
+  }
+  std::string history = base::FromUser(settings.history);
+  if (history.empty() && !outputs.empty()) history = outputs + "/" + settings.history_name;
+  if (history.empty()) return absl::OkStatus();  // a new folder's
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(base::ProbeWritableFile(history), "--history"));
+  std::error_code ignored;
+  if (!settings.resume.empty() || !std::filesystem::exists(history, ignored)) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat("--history: ", history, ": holds an earlier run: choose another name or remove the file"));
+}
+
+// The finest level opens its files once the others have been trained: what they will be refused for is said before.
+absl::Status CheckOutputs(const OdeNetSettings& settings, const training::Run& run) {
+  if (settings.dry_run || settings.eval_only) return absl::OkStatus();
+  return run.world.Agree(run.world.rank() == 0 ? ProbeFiles(settings) : absl::OkStatus());
 }
 
 // Where the run begins, or goes on.
@@ -159,6 +184,7 @@ training::Run WithSettings(const training::Run& run, OdeNetSettings& settings) {
 absl::StatusOr<std::vector<Point>> TrainLevels(const OdeNetSettings& settings, training::Run& run,
                                                const Problem& problem, bool prints) {
   const std::vector<std::int64_t> layers = settings.Levels();
+  if (layers.size() > 1) PLAIT_RETURN_IF_ERROR(CheckOutputs(settings, run));
   Level level = {.prints = prints};
   PLAIT_ASSIGN_OR_RETURN(level.number, FirstLevel(run, static_cast<int>(layers.size())));
   for (; level.number > 0; --level.number) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "data/history/journal.h"
 #include "tools/report_parts/page.h"
 #include "tools/report_parts/page_server.h"
 
@@ -24,7 +25,7 @@ std::string StampOf(const std::vector<std::string>& files, const std::vector<std
   std::string stamp;
   for (const std::string& file : files) {
     AddStamp(file, stamp);
-    AddStamp(file + ".journal", stamp);
+    AddStamp(data::JournalPathOf(file), stamp);
   }
   for (const std::string& trace : traces) AddStamp(trace, stamp);
   return stamp;
