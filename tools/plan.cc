@@ -71,10 +71,10 @@ absl::Status WriteCluster(const PlanSettings& settings, const comm::Communicator
   absl::Status written;
   if (world.rank() == 0) {
     const std::string path = base::FromUser(settings.calibrate);
-    const std::string text =
-        ClusterText(cluster, absl::StrCat("Measured by plan --calibrate with ", model.samples, " samples of ",
-                                          model.planned.name, ", width ", model.planned.width,
-                                          ", on the host's processors, on each of ", world.size(), " ranks."));
+    const std::string text = ClusterText(
+        cluster, absl::StrCat("Measured by plan --calibrate with ", model.samples, " samples of ",
+                              model.planned.name, ", width ", model.planned.width,
+                              ", on the host's processors, on each of ", world.size(), " ranks."));
     std::ofstream file(path);
     file << text;
     file.close();
@@ -96,8 +96,9 @@ int Main(int argc, char** argv) {
     const absl::Status planned = rank == 0 ? Plan(settings) : absl::OkStatus();
     return planned.ok() ? 0 : fail(planned);
   }
-  const absl::StatusOr<int> ranks = training::RanksOfRun(settings.trainer->nproc, settings.trainer->mesh, launcher,
-                                                       static_cast<int>(std::thread::hardware_concurrency()));
+  const absl::StatusOr<int> ranks =
+      training::RanksOfRun(settings.trainer->nproc, settings.trainer->mesh, launcher,
+                           static_cast<int>(std::thread::hardware_concurrency()));
   if (!ranks.ok()) return fail(ranks.status());
   if (!launcher.starts_mpi() && *ranks > 1) return comm::RunOnRanks(*ranks, argv);
   base::KeepFreedMemory();

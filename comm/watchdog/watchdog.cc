@@ -22,7 +22,9 @@ namespace {
 constexpr int kTickMilliseconds = 50;
 
 // Each step looks at every link, and each rank sends four times a second: what arrives within this time shares a step.
-int MillisecondsToGather(std::size_t links) { return static_cast<int>(std::min<std::size_t>(links / 100, 50)); }
+int MillisecondsToGather(std::size_t links) {
+  return static_cast<int>(std::min<std::size_t>(links / 100, 50));
+}
 
 constexpr std::array<int, 5> kCrashSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 

@@ -65,7 +65,8 @@ Crop CentreCrop(const Image& image, const Centre& centre) {
   return {(image.rows - rows) / 2, (image.columns - columns) / 2, rows, columns};
 }
 
-Crop DrawCrop(Augmentation augmentation, const Image& image, const Centre& centre, base::RandomStream& random) {
+Crop DrawCrop(Augmentation augmentation, const Image& image, const Centre& centre,
+              base::RandomStream& random) {
   if (augmentation == Augmentation::kNone) return CentreCrop(image, centre);
   Crop crop;
   if (augmentation == Augmentation::kResizedCrop) {
@@ -94,9 +95,8 @@ void ImageTransform::Apply(const Image& image, std::int64_t epoch, std::int64_t 
   const std::uint64_t of_epoch =
       base::DeriveSeed(options_.seed, "augmentation", static_cast<std::uint64_t>(epoch));
   base::RandomStream random(base::DeriveSeed(of_epoch, "sample", static_cast<std::uint64_t>(index)));
-  const Crop crop = options_.size == 0
-                        ? Crop{0, 0, image.rows, image.columns}
-                        : DrawCrop(options_.augmentation, image, options_.centre, random);
+  const Crop crop = options_.size == 0 ? Crop{0, 0, image.rows, image.columns}
+                                       : DrawCrop(options_.augmentation, image, options_.centre, random);
   Resample(image, crop, x);
 }
 

@@ -45,7 +45,8 @@ struct Centre {
 };
 Crop CentreCrop(const Image& image, const Centre& centre);
 // Draws a crop for `augmentation`. kResizedCrop has its own parts.
-Crop DrawCrop(Augmentation augmentation, const Image& image, const Centre& centre, base::RandomStream& random);
+Crop DrawCrop(Augmentation augmentation, const Image& image, const Centre& centre,
+              base::RandomStream& random);
 
 struct TransformOptions {
   std::int64_t size = 224;  // output rows and columns; 0: no crop, resizing or augmentation

@@ -84,7 +84,8 @@ std::string ConfigText(const GptOptions& options, const hugging_face::SpecialTok
       {"embd_pdrop", options.dropout},
       {"attn_pdrop", options.dropout},
       {"resid_pdrop", options.dropout},
-      {"bos_token_id", hugging_face::IdOrNull(special.begin_of_text ? special.begin_of_text : special.end_of_text)},
+      {"bos_token_id",
+       hugging_face::IdOrNull(special.begin_of_text ? special.begin_of_text : special.end_of_text)},
       {"eos_token_id", hugging_face::IdOrNull(special.end_of_text)},
       {"tie_word_embeddings", true},
   };

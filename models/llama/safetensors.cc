@@ -77,7 +77,8 @@ absl::StatusOr<HuggingFaceLlama> HuggingFaceLlama::Open(const std::string& folde
 
 absl::Status SaveHuggingFaceLlama(const Llama& llama, const std::string& folder, const SaveOptions& options) {
   const hugging_face::Layout layout = LayoutOf({.options = llama.options()});
-  return hugging_face::Save(folder, hugging_face::TensorsOf(llama, layout), ConfigText(llama.options(), options.special), options);
+  return hugging_face::Save(folder, hugging_face::TensorsOf(llama, layout),
+                            ConfigText(llama.options(), options.special), options);
 }
 
 }  // namespace plait::llama

@@ -108,7 +108,9 @@ absl::StatusOr<Preprocessor> PreprocessorFrom(absl::string_view text, std::int64
 std::string PreprocessorText(const Preprocessor& preprocessor, std::int64_t image_size) {
   const std::int64_t edge = std::llround(static_cast<double>(image_size) / preprocessor.centre_fraction);
   const bool squeezes = preprocessor.squeezes, crops = !squeezes || preprocessor.centre_fraction < 1;
-  const char* const type = !squeezes ? "CLIPImageProcessor" : crops ? "DeiTImageProcessor" : "ViTImageProcessor";
+  const char* const type = !squeezes ? "CLIPImageProcessor"
+                           : crops   ? "DeiTImageProcessor"
+                                     : "ViTImageProcessor";
   const nlohmann::ordered_json size = squeezes ? nlohmann::ordered_json{{"height", edge}, {"width", edge}}
                                                : nlohmann::ordered_json{{"shortest_edge", edge}};
   const nlohmann::ordered_json config = {{"image_processor_type", type},

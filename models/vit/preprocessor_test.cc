@@ -40,9 +40,10 @@ TEST(Preprocessor, OfPublishedModels) {
   EXPECT_EQ(again->centre_fraction, 224.0 / 256);
   EXPECT_TRUE(again->squeezes);
   // openai/clip-vit-base-patch32: the shorter side.
-  const auto clip = PreprocessorFrom(R"({"crop_size": 224, "do_center_crop": true, "do_normalize": false, "do_resize": true,
+  const auto clip =
+      PreprocessorFrom(R"({"crop_size": 224, "do_center_crop": true, "do_normalize": false, "do_resize": true,
       "feature_extractor_type": "CLIPFeatureExtractor", "resample": 3, "size": 224})",
-                                     3);
+                       3);
   ASSERT_TRUE(clip.ok()) << clip.status();
   EXPECT_FALSE(clip->squeezes);
   const auto plain = PreprocessorFrom(R"({"do_normalize": false})", 2);
@@ -56,7 +57,8 @@ TEST(Preprocessor, ComesBack) {
   const Preprocessor cut = {.mean = {0.1, 0.2, 0.3}, .deviation = {1, 2, 3}, .centre_fraction = 0.875};
   EXPECT_EQ(*PreprocessorFrom(PreprocessorText(cut, 224), 3), cut);
   for (const double fraction : {1.0, 0.875}) {
-    const Preprocessor squeezed = {.mean = {0}, .deviation = {1}, .centre_fraction = fraction, .squeezes = true};
+    const Preprocessor squeezed = {
+        .mean = {0}, .deviation = {1}, .centre_fraction = fraction, .squeezes = true};
     EXPECT_EQ(*PreprocessorFrom(PreprocessorText(squeezed, 224), 1), squeezed);
   }
 }

@@ -91,8 +91,8 @@ TEST(SavePolicy, TheEndOfTheJobLessMarginSaveAndCheck) {
                       EverySecond(1000, 200)),
             "39!");
   // The limit counts from the program's start, 30 s before.
-  EXPECT_EQ(Decisions({.margin_seconds = 10, .lookup = Variables({{"PBS_WALLTIME", "100"}})}, EverySecond(1030, 200),
-                      -1, 0, 1000),
+  EXPECT_EQ(Decisions({.margin_seconds = 10, .lookup = Variables({{"PBS_WALLTIME", "100"}})},
+                      EverySecond(1030, 200), -1, 0, 1000),
             "59!");
   // The 40 s of set-up before the first check are no time between two checks.
   std::vector<double> after_setup = EverySecond(1040, 200);

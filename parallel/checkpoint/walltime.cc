@@ -16,7 +16,8 @@
 namespace plait::parallel {
 
 double ProcessStartSeconds() {
-  const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const double now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   std::ifstream file("/proc/self/stat");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   // The name, field 2, stands in parentheses and may have blanks; field 3 follows the last one.
@@ -25,9 +26,11 @@ double ProcessStartSeconds() {
   const std::vector<std::string> fields = absl::StrSplit(text.substr(name_end + 2), ' ');
   double ticks = 0;
   timespec since_boot{};
-  if (fields.size() < 20 || !absl::SimpleAtod(fields[19], &ticks) || clock_gettime(CLOCK_BOOTTIME, &since_boot) != 0)
+  if (fields.size() < 20 || !absl::SimpleAtod(fields[19], &ticks) ||
+      clock_gettime(CLOCK_BOOTTIME, &since_boot) != 0)
     return now;
-  const double boot_age = static_cast<double>(since_boot.tv_sec) + 1e-9 * static_cast<double>(since_boot.tv_nsec);
+  const double boot_age =
+      static_cast<double>(since_boot.tv_sec) + 1e-9 * static_cast<double>(since_boot.tv_nsec);
   return now - std::max(0.0, boot_age - ticks / static_cast<double>(sysconf(_SC_CLK_TCK)));
 }
 

@@ -144,7 +144,8 @@ TEST(Muon, BringsSingularValuesNearOne) {
     EXPECT_LT(values.max().item<double>(), 1.3) << matrix.sizes();
   }
   const at::Tensor stack = TestNumbers({2, 3, 8}, 4);
-  for (const std::int64_t k : {0, 1}) EXPECT_TRUE(NewtonSchulz(stack)[k].equal(NewtonSchulz(stack[k].contiguous())));
+  for (const std::int64_t k : {0, 1})
+    EXPECT_TRUE(NewtonSchulz(stack)[k].equal(NewtonSchulz(stack[k].contiguous())));
   EXPECT_EQ(NewtonSchulz(at::zeros({2, 3})).abs().max().item<double>(), 0);
   EXPECT_DOUBLE_EQ(MuonScale(16, 25), 1.0);
 }
@@ -180,7 +181,8 @@ TEST(ShardedOptimizerTest, MuonForEachMatrixOfAStack) {
   const auto mesh = comm::DeviceMesh::Create(World(), {{"dp_replicate", 1}, {"dp_shard", World().size()}});
   const auto dp = *DataParallel::Create(*mesh, {models::MakeUnit("block.0", {{"experts", weight}}, 0)},
                                         {.strategy = Strategy::kFsdp});
-  ShardedOptimizer optimizer(*dp, {.kind = OptimizerKind::kMuon, .lr = kLr, .momentum = kMomentum, .weight_decay = 0});
+  ShardedOptimizer optimizer(
+      *dp, {.kind = OptimizerKind::kMuon, .lr = kLr, .momentum = kMomentum, .weight_decay = 0});
   dp->Backward(dp->Forward([&] {
     const models::BlockForward loss = [&](const models::BlockState& in) {
       return models::BlockState{in.hidden * (weight * factor).sum() / World().size()};

@@ -226,9 +226,10 @@ absl::Status CheckGiven(const Config& config, const SettingsTable& table) {
         table.CheckNoneGiven(file, "--collectives to be left out, which writes sweep.h5 in --outputs"));
   }
   for (const char* of_training :
-       {"train_iters", "warmup", "log_freq", "batch_size", "input_size", "output_size", "layer_sizes", "dtype", "lr",
-        "strategy", "mesh", "bucket_bytes", "fault"}) {
-    PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven(of_training, "--collectives to be left out, which trains nothing"));
+       {"train_iters", "warmup", "log_freq", "batch_size", "input_size", "output_size", "layer_sizes",
+        "dtype", "lr", "strategy", "mesh", "bucket_bytes", "fault"}) {
+    PLAIT_RETURN_IF_ERROR(
+        table.CheckNoneGiven(of_training, "--collectives to be left out, which trains nothing"));
   }
   return absl::OkStatus();
 }
@@ -253,7 +254,8 @@ absl::StatusOr<Config> ReadConfig(int argc, char** argv, int rank) {
   config.strategy = *strategy;
   PLAIT_ASSIGN_OR_RETURN(config.device.kind, device::ParseDeviceKind(texts.device));
   if (config.collectives && config.device.kind == device::DeviceKind::kCuda) {
-    return absl::InvalidArgumentError("--device=cuda: --collectives measures MPI's collectives of host memory; expected cpu");
+    return absl::InvalidArgumentError(
+        "--device=cuda: --collectives measures MPI's collectives of host memory; expected cpu");
   }
   if (config.collectives) config.device.kind = device::DeviceKind::kCpu;
   PLAIT_RETURN_IF_ERROR(TakeSizes(texts.collectives_sizes, config));

@@ -48,7 +48,7 @@ struct Config {
   bool plots = true;
   bool trace = true;
 
-  std::string settings_line;           // "Namespace(train_iters=100, ...)"
+  std::string settings_line;          // "Namespace(train_iters=100, ...)"
   training::NamedValues values = {};  // all flags by name
 };
 

@@ -48,8 +48,9 @@ TEST(MpiVersion, ReadsWhatLibrariesAndLaunchersSay) {
   EXPECT_EQ(MpiVersion("HYDRA build details:\n    Version:                                 4.0.2\n"),
             "MPICH 4.0.2");
   EXPECT_EQ(MpiVersion("MPICH Version:\t4.0.2\nMPICH Release date: ..."), "MPICH 4.0.2");
-  EXPECT_EQ(MpiVersion("MPI VERSION    : CRAY MPICH version 8.1.28.29 (ANL base 3.4a2)\nMPI BUILD INFO : ..."),
-            "MPICH 8.1.28.29");
+  EXPECT_EQ(
+      MpiVersion("MPI VERSION    : CRAY MPICH version 8.1.28.29 (ANL base 3.4a2)\nMPI BUILD INFO : ..."),
+      "MPICH 8.1.28.29");
   EXPECT_EQ(MpiVersion("mpiexec version 1.2.12 revision 4ad0a1a"), "PALS 1.2.12");
   EXPECT_EQ(MpiVersion("something else\nmore"), "something else");
 }

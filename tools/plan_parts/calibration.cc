@@ -193,11 +193,13 @@ absl::Status CheckPlace(const comm::Communicator& world, const Place& place) {
     return absl::InvalidArgumentError(
         "--calibrate: nodes have unequal numbers of ranks; start as many on each");
   }
-  const int ranks = world.size() / place.nodes, processors = static_cast<int>(std::thread::hardware_concurrency());
-  return world.Agree(ranks <= processors ? absl::OkStatus()
-                                         : absl::InvalidArgumentError(absl::StrCat(
-                                               "--calibrate: ", ranks, " ranks on the ", processors, " processors of ",
-                                               comm::DetectJob().host, "; expected at most one on each")));
+  const int ranks = world.size() / place.nodes,
+            processors = static_cast<int>(std::thread::hardware_concurrency());
+  return world.Agree(ranks <= processors
+                         ? absl::OkStatus()
+                         : absl::InvalidArgumentError(absl::StrCat(
+                               "--calibrate: ", ranks, " ranks on the ", processors, " processors of ",
+                               comm::DetectJob().host, "; expected at most one on each")));
 }
 
 absl::Status MeasureLinks(const comm::Communicator& world, const Place& place, Cluster& cluster) {

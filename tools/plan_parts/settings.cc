@@ -138,7 +138,8 @@ absl::Status CheckPlan(const PlanSettings& s) {
     return absl::InvalidArgumentError("expected --cluster=FILE, or --calibrate=FILE to write one");
   }
   if (!s.calibrate.empty() && trainer.device == "cuda") {
-    return absl::InvalidArgumentError("--device=cuda: --calibrate measures the host's processors only; expected cpu");
+    return absl::InvalidArgumentError(
+        "--device=cuda: --calibrate measures the host's processors only; expected cpu");
   }
   if (!s.calibrate.empty() && trainer.dry_run) {
     return absl::InvalidArgumentError("--dry-run: expected --cluster=FILE, not --calibrate");

@@ -35,7 +35,8 @@ absl::Status SaveModel(const TextSettings& settings, const training::Run& run, c
         models::Materialize(parameter.tensor, values.at(parameter.name));
       }
     }
-    written = base::Prefixed(SaveHuggingFace(*whole, folder, SpecialTokensOf(corpus.tokenizer.get())), "--save-model");
+    written = base::Prefixed(SaveHuggingFace(*whole, folder, SpecialTokensOf(corpus.tokenizer.get())),
+                             "--save-model");
   }
   PLAIT_RETURN_IF_ERROR(run.world.Agree(written));
   run.log.Info(absl::StrCat("model saved in ", folder));

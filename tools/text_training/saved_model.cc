@@ -160,7 +160,8 @@ absl::StatusOr<SavedModel> SavedModelOf(const Checkpoint& checkpoint) {
   model.tokenizer_digest = static_cast<std::uint32_t>(digest);
   PLAIT_ASSIGN_OR_RETURN(model.tokenizer, checkpoint.Text("tokenizer"));
   PLAIT_ASSIGN_OR_RETURN(model.code_points, Numbers(checkpoint, "tokenizer.code_points"));
-  for (const auto& [name, token] : {std::pair{kBeginOfText, &model.special.begin_of_text}, {kEndOfText, &model.special.end_of_text}}) {
+  for (const auto& [name, token] :
+       {std::pair{kBeginOfText, &model.special.begin_of_text}, {kEndOfText, &model.special.end_of_text}}) {
     const auto found = checkpoint.integers().find(name);  // checkpoints of earlier versions have none
     if (found != checkpoint.integers().end()) *token = found->second;
   }

@@ -28,7 +28,8 @@ void SaveSinceDraw(const SinceDraw& sums, parallel::CheckpointState& state) {
   state.integers[kName] = static_cast<std::int64_t>(sums.size());
   if (sums.empty()) return;
   std::string& text = state.rank_state[kName];
-  for (const auto& [name, value] : sums) absl::StrAppend(&text, name, " ", absl::StrFormat("%.17g", value), "\n");
+  for (const auto& [name, value] : sums)
+    absl::StrAppend(&text, name, " ", absl::StrFormat("%.17g", value), "\n");
 }
 
 absl::StatusOr<std::optional<SinceDraw>> ReadSinceDraw(parallel::Checkpoint& checkpoint, int rank,
@@ -42,7 +43,8 @@ absl::StatusOr<std::optional<SinceDraw>> ReadSinceDraw(parallel::Checkpoint& che
     const std::vector<std::string> words = absl::StrSplit(line, ' ');
     double value = 0;
     if (words.size() != 2 || !absl::SimpleAtod(words[1], &value)) {
-      return absl::DataLossError(absl::StrCat(checkpoint.folder(), ": ", kName, " of rank ", rank, ": ", line));
+      return absl::DataLossError(
+          absl::StrCat(checkpoint.folder(), ": ", kName, " of rank ", rank, ": ", line));
     }
     sums[words[0]] = value;
   }
