@@ -51,7 +51,7 @@ Crop DrawCrop(Augmentation augmentation, const Image& image, const Centre& centr
 struct TransformOptions {
   std::int64_t size = 224;  // output rows and columns; 0: no crop, resizing or augmentation
   Augmentation augmentation = Augmentation::kNone;
-  Centre centre;  // not for kResizedCrop
+  Centre centre = {};  // not for kResizedCrop
   std::uint64_t seed = 0;
   ChannelScale scale;
 };

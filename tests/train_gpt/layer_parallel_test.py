@@ -24,7 +24,7 @@ class LayerParallelTest(runs.TrainTest):
             with self.subTest(mesh=mesh):
                 self.train(*FLAGS, *CONVERGED, *mesh, outputs=f"run{count}")
                 self.expect_same("one", f"run{count}")
-        # The first step sends what each step does.
+        # The first step sends what each step does; messages that measure the link for the advice count in none.
         self.assertEqual(len(set(self.history("run0")["comm_bytes_lp"])), 1)
 
     def test_more_ranks_than_intervals(self):

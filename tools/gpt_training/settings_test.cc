@@ -148,8 +148,8 @@ struct Started {
 TEST(FlagFile, HasThePresetAndWhatDiffersFromIt) {
   const Started first({"--preset=gpt2", "--lr-decay-iters=0", "--n-layer=4"});
   EXPECT_TRUE(Check(first.settings, 2).ok()) << Check(first.settings, 2);
-  const std::string lines = "--preset=gpt2\n--n_layer=4\n--lr_decay_iters=0\n";
-  EXPECT_EQ(first.table.FlagFile({}), lines);
+  const std::string lines = "--preset=gpt2\n--n-layer=4\n--lr-decay-iters=0\n";
+  EXPECT_EQ(first.table.FlagFile({}), lines + "--decay-lr=true\n");  // which --lr-decay-iters implies
   Started resumed({});
   ASSERT_TRUE(resumed.Adopt(first.table.Kept()).ok());
   EXPECT_EQ(resumed.settings.n_layer, 4);

@@ -13,7 +13,13 @@
 namespace plait::training {
 namespace {
 
-constexpr char kName[] = "since_draw";
+constexpr char kName[] = "since_draw", kMesh[] = "since_draw.mesh";
+
+std::string AxesOf(const comm::DeviceMesh& mesh) {
+  std::string axes;
+  for (const comm::MeshAxis& axis : mesh.axes()) absl::StrAppend(&axes, axis.name, "=", axis.size, " ");
+  return axes;
+}
 
 }  // namespace
 
@@ -24,19 +30,21 @@ double Since(const std::optional<SinceDraw>& sums, const std::string& name) {
   return found == sums->end() ? kUnknown : found->second;
 }
 
-void SaveSinceDraw(const SinceDraw& sums, parallel::CheckpointState& state) {
+void SaveSinceDraw(const SinceDraw& sums, const comm::DeviceMesh& mesh, parallel::CheckpointState& state) {
   state.integers[kName] = static_cast<std::int64_t>(sums.size());
   if (sums.empty()) return;
+  state.texts[kMesh] = AxesOf(mesh);
   std::string& text = state.rank_state[kName];
-  for (const auto& [name, value] : sums)
-    absl::StrAppend(&text, name, " ", absl::StrFormat("%.17g", value), "\n");
+  for (const auto& [name, value] : sums) absl::StrAppend(&text, name, " ", absl::StrFormat("%.17g", value), "\n");
 }
 
-absl::StatusOr<std::optional<SinceDraw>> ReadSinceDraw(parallel::Checkpoint& checkpoint, int rank,
-                                                       const std::string& mesh) {
+absl::StatusOr<std::optional<SinceDraw>> ReadSinceDraw(parallel::Checkpoint& checkpoint,
+                                                       const comm::DeviceMesh& mesh) {
   const auto count = checkpoint.integers().find(kName);
   if (count == checkpoint.integers().end() || count->second == 0) return SinceDraw{};
-  if (checkpoint.Text("mesh").value_or("") != mesh || rank >= checkpoint.ranks()) return std::nullopt;
+  PLAIT_ASSIGN_OR_RETURN(const std::string axes, checkpoint.Text(kMesh));
+  if (axes != AxesOf(mesh)) return std::nullopt;
+  const int rank = mesh.world().rank();
   PLAIT_ASSIGN_OR_RETURN(const std::string text, checkpoint.RankState(rank, kName));
   SinceDraw sums;
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {

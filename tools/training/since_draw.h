@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "comm/device_mesh.h"
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/save.h"
 
@@ -20,13 +21,12 @@ using SinceDraw = std::map<std::string, double>;
 double Since(const std::optional<SinceDraw>& sums, const std::string& name);
 
 // Every rank has sums of the same names.
-void SaveSinceDraw(const SinceDraw& sums, parallel::CheckpointState& state);
+void SaveSinceDraw(const SinceDraw& sums, const comm::DeviceMesh& mesh, parallel::CheckpointState& state);
 
-// What rank `rank` saved. nullopt, sums that are not known, if the checkpoint is of another mesh than `mesh`
-// (DeviceMesh::Describe). Empty also for checkpoints of earlier versions, which have none. NOT_FOUND or DATA_LOSS of a
-// damaged checkpoint. Local.
-absl::StatusOr<std::optional<SinceDraw>> ReadSinceDraw(parallel::Checkpoint& checkpoint, int rank,
-                                                       const std::string& mesh);
+// What this rank saved. nullopt, sums that are not known, if the checkpoint is of another mesh. Empty also for checkpoints
+// of earlier versions, which have none. NOT_FOUND or DATA_LOSS of a damaged checkpoint. Local.
+absl::StatusOr<std::optional<SinceDraw>> ReadSinceDraw(parallel::Checkpoint& checkpoint,
+                                                       const comm::DeviceMesh& mesh);
 
 }  // namespace plait::training
 

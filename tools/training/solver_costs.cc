@@ -72,8 +72,10 @@ SolverCosts::SolverCosts(ShardedModel& model, const comm::Communicator& world, c
   machine_.cores = CoresOf(shape_.ranks, ranks_on_host, world);
   if (shape_.ranks == 1) return;
   const auto bytes = std::max<std::int64_t>(8, static_cast<std::int64_t>(costs_.state_bytes));
-  double one_way[2] = {mgrit::scaling::OneWaySeconds(ranks, 8, kPingPongs),
-                       mgrit::scaling::OneWaySeconds(ranks, bytes, kPingPongs)};
+  // These messages are not the step's: they count under a name of their own (axis_traffic.h).
+  const comm::Communicator probe = ranks.Split(/*color=*/0, ranks.rank(), "solver_costs");
+  double one_way[2] = {mgrit::scaling::OneWaySeconds(probe, 8, kPingPongs),
+                       mgrit::scaling::OneWaySeconds(probe, bytes, kPingPongs)};
   world.AllReduce(comm::BufferOf(absl::MakeSpan(one_way)), comm::ReduceOp::kMax);
   costs_.latency = one_way[0];
   costs_.byte = std::max(0.0, one_way[1] - one_way[0]) / static_cast<double>(bytes);

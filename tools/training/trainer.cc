@@ -60,7 +60,7 @@ absl::Status NotChecked(const Settings& settings, absl::string_view why) {
 // Sums over the micro-batches of a step, on this rank.
 absl::Status Trainer::RestoreSinceDraw(parallel::Checkpoint& checkpoint) {
   PLAIT_ASSIGN_OR_RETURN(const std::optional<SinceDraw> sums,
-                         ReadSinceDraw(checkpoint, run_.world.rank(), run_.mesh.Describe()));
+                         ReadSinceDraw(checkpoint, run_.mesh));
   traffic_.Restore(sums);
   solver_control_.RestoreSums(sums);
   return absl::OkStatus();
@@ -453,7 +453,7 @@ absl::Status Trainer::Save() {
   SinceDraw sums;
   traffic_.AddTo(sums);
   solver_control_.AddTo(sums);
-  SaveSinceDraw(sums, state);
+  SaveSinceDraw(sums, run_.mesh, state);
   task_.Save(state);
   // Names of classes and folders may be of another encoding, which a checkpoint refuses.
   for (auto& [name, text] : state.texts) text = base::ValidUtf8(text);
