@@ -13,7 +13,7 @@ CRASH = re.compile(r"Segmentation fault|Bus error|terminate called|core dumped|i
 
 def environment(data, folder):
     """A minimal environment; MPI's files go into the folder."""
-    keep = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ}
+    keep = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH", "GLIBC_TUNABLES") if name in os.environ}
     return {**keep, "OMP_NUM_THREADS": "1", "TMPDIR": folder, "LC_ALL": "C.UTF-8", "CUDA_VISIBLE_DEVICES": "",
             "XDG_CACHE_HOME": data, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 

@@ -179,7 +179,7 @@ class Cluster:
         return sent
 
     def environment(self, **more):
-        keep = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ}
+        keep = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH", "GLIBC_TUNABLES") if name in os.environ}
         return {**keep, "OMP_NUM_THREADS": "1", "TMPDIR": self.folder, "LC_ALL": "C.UTF-8",
                 "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                 "OMPI_MCA_plm_rsh_agent": self.path("enter"), "OMPI_MCA_plm_rsh_no_tree_spawn": "1",

@@ -45,7 +45,7 @@ struct SerialTraining {
   NamedTensors parameters;     // at the end
 };
 
-// The steps of a run: `most`, but 5 on eight ranks, which share few cores. Errors that grow show on fewer ranks.
+// The steps of a run: `most`, but 5 on four ranks and more, which share few cores. Errors that grow show on fewer ranks.
 int Steps(int most);
 
 // Serial runs train on the first rank alone, and the others take what it has: ranks that share a machine's cores would

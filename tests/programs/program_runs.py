@@ -58,7 +58,7 @@ class ProgramTest(unittest.TestCase):
 
     def environment(self):
         """A minimal environment: independent of the caller's settings and GPUs."""
-        keep = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ}
+        keep = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH", "GLIBC_TUNABLES") if name in os.environ}
         return {**keep, "OMP_NUM_THREADS": "1", "TMPDIR": "/tmp", "LC_ALL": "C.UTF-8", "CUDA_VISIBLE_DEVICES": ""}
 
     def start(self, command, largest_file=None, stdin=subprocess.DEVNULL):
