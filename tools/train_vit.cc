@@ -91,7 +91,8 @@ absl::Status Train(VitSettings& settings, const InitialModel& files, Run& run) {
   PLAIT_ASSIGN_OR_RETURN(const vit::VitOptions options, OptionsOf(settings, run, images, files));
   PLAIT_RETURN_IF_ERROR(CheckSavedModel(settings, options, run));
   PLAIT_ASSIGN_OR_RETURN(const vit::Preprocessor preprocessor, PreprocessorOf(settings, images, run));
-  VitTask task(settings, run, images, options, files, preprocessor);
+  const std::vector<std::string> class_names = ClassNamesOfModel(images, files, run);
+  VitTask task(settings, run, images, options, files, preprocessor, class_names);
   run.log.Info(absl::StrCat("len(train_set)=", images.train->samples()));
   ReportModel(settings, options, images_of_rank, run);
   training::Trainer trainer(run, task);
@@ -100,7 +101,7 @@ absl::Status Train(VitSettings& settings, const InitialModel& files, Run& run) {
   run.log.Info(absl::StrCat("Training with ", run.world.size(), " x ", run.environment.device.kind,
                             " (s), using dtype=", settings.dtype));
   PLAIT_RETURN_IF_ERROR(trainer.Train());
-  PLAIT_RETURN_IF_ERROR(SaveModel(settings, options, images.class_names, preprocessor, trainer.model(), run));
+  PLAIT_RETURN_IF_ERROR(SaveModel(settings, options, class_names, preprocessor, trainer.model(), run));
   return trainer.Conclude();
 }
 

@@ -61,7 +61,7 @@ std::vector<std::string> ClassNamesFromConfig(absl::string_view text, std::int64
 std::string ConfigText(const VitOptions& options, const std::vector<std::string>& class_names) {
   nlohmann::ordered_json names, numbers;
   for (std::int64_t k = 0; k < options.classes; ++k) {
-    const bool named = k < static_cast<std::int64_t>(class_names.size());
+    const bool named = k < static_cast<std::int64_t>(class_names.size()) && !class_names[k].empty();
     const std::string name = named ? class_names[k] : absl::StrCat("LABEL_", k);
     names[absl::StrCat(k)] = name;
     numbers[name] = k;

@@ -135,6 +135,13 @@ class OutputTest(runs.VitTest):
         run = self.train("--data=" + self.path("pictures"), "--augment=resized-crop", "--epochs=8")
         self.assertRegex(run.out, r"Data: image files in .*: 28 training and 12 test images of any size, 2 classes")
         self.assertEqual(run.tests()[-1]["test_acc"], "100.000000")
+        # A class whose name is not UTF-8, in a checkpoint and back.
+        for part in ("train", "val"):
+            os.rename(self.path(f"pictures/{part}/red"), os.fsencode(self.path(f"pictures/{part}")) + b"/caf\xe9")
+        kept = "--checkpoint-dir=" + self.path("kept")
+        self.train("--data=" + self.path("pictures"), kept, "--epochs=1", outputs="first")
+        run = self.train("--data=" + self.path("pictures"), kept, "--resume=auto", "--epochs=2", outputs="rest")
+        self.assertIn("Resuming", run.out)
 
     def test_grey_images(self):
         os.mkdir(self.path("mnist"))
@@ -148,14 +155,20 @@ class OutputTest(runs.VitTest):
         self.assertEqual(len(run.losses()), 1)
 
     def test_files_both_ways(self):
-        first, model = self.model("--qkv-bias")
+        first, model = self.model("--qkv-bias", "--classes=12")  # two more than the images have
         with open(self.path("model/config.json")) as file:
-            self.assertEqual(json.load(file)["model_type"], "vit")
+            config = json.load(file)
+        self.assertEqual(config["model_type"], "vit")
+        config["id2label"]["11"] = "another"
+        with open(self.path("model/config.json"), "w") as file:
+            json.dump(config, file)
         # The saved model, not trained any further.
         run, again = self.model("--init-from=" + self.path("model"), "--learning-rate=1e-30", "--weight-decay=0", "--preset=vit-tiny",
                                 name="again")
         self.assertEqual({**run.tests()[-1]}, {**first.tests()[-1]})
         self.assertLess(self.difference(model, again), 1e-20)
+        with open(self.path("again/config.json")) as file:
+            self.assertEqual(json.load(file)["id2label"], config["id2label"])
 
     def test_augmentation_changes_from_epoch_to_epoch(self):
         """A model that stays as it is has the same loss on the same images."""

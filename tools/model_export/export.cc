@@ -63,6 +63,8 @@ absl::StatusOr<vit::VitOptions> VitOptionsOf(const Checkpoint& checkpoint) {
 
 // Checkpoints of earlier versions have none.
 std::vector<std::string> ClassNamesOf(const Checkpoint& checkpoint) {
+  const auto all = checkpoint.texts().find(vit_training::kModelClassNames);
+  if (all != checkpoint.texts().end()) return absl::StrSplit(all->second, '\n');
   const training::NamedValues values = SettingsOf(checkpoint);
   const auto found = values.find(vit_training::kClassNames);
   if (found == values.end()) return {};

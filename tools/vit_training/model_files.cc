@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/path.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
@@ -66,6 +67,18 @@ absl::Status CheckClassNames(const vit::HuggingFaceVit& files, const std::vector
     return absl::OkStatus();
   }
   return absl::OkStatus();
+}
+
+std::vector<std::string> ClassNamesOfModel(const data::ImageSets& images, const InitialModel& files,
+                                           const training::Run& run) {
+  std::vector<std::string> names = images.class_names, known;
+  if (files.has_value()) known = files->class_names();
+  if (run.checkpoint.has_value()) {
+    const auto kept = run.checkpoint->texts().find(kModelClassNames);  // checkpoints of earlier versions have none
+    if (kept != run.checkpoint->texts().end()) known = absl::StrSplit(kept->second, '\n');
+  }
+  for (std::size_t k = names.size(); k < known.size(); ++k) names.push_back(known[k]);
+  return names;
 }
 
 absl::StatusOr<vit::Preprocessor> PreprocessorOf(const VitSettings& settings, const data::ImageSets& images,

@@ -29,6 +29,12 @@ absl::StatusOr<InitialModel> OpenInitialModel(VitSettings& settings, const train
 absl::Status CheckClassNames(const vit::HuggingFaceVit& files, const std::vector<std::string>& found,
                              const training::Run& run, bool only_evaluates);
 
+// The names of a model's classes: the images', and behind them what the model of --init-from, or the checkpoint to resume
+// from, calls others that it has. Name of the checkpoint's text, with a line for each.
+inline constexpr char kModelClassNames[] = "model.class_names";
+std::vector<std::string> ClassNamesOfModel(const data::ImageSets& images, const InitialModel& files,
+                                           const training::Run& run);
+
 // How images become the model's input: as in the checkpoint to resume from, or beside the weights of --init-from; else
 // scaled as these images are. Name of the checkpoint's text, which is as the file.
 inline constexpr char kPreprocessorText[] = "preprocessor";

@@ -50,12 +50,13 @@ training::MakeDryRunModel DryRunModelOf(const VitSettings& settings, const vit::
 
 VitTask::VitTask(const VitSettings& settings, const training::Run& run, const data::ImageSets& images,
                  const vit::VitOptions& options, const std::optional<vit::HuggingFaceVit>& files,
-                 const vit::Preprocessor& preprocessor)
+                 const vit::Preprocessor& preprocessor, const std::vector<std::string>& class_names)
     : settings_(settings),
       run_(run),
       images_(images),
       files_(files),
       preprocessor_(preprocessor),
+      class_names_(class_names),
       model_(options, at::TensorOptions(at::kMeta).dtype(settings.master_type())),
       train_(images.train, TransformOf(settings, preprocessor, *data::ParseAugmentation(settings.augment)),
              settings.compute_type()),
@@ -153,6 +154,7 @@ absl::StatusOr<image_training::TestResult> VitTask::Test() {
 
 void VitTask::Save(parallel::CheckpointState& state) const {
   sampler_.Save(state);
+  state.texts[kModelClassNames] = absl::StrJoin(class_names_, "\n");
   state.texts[kPreprocessorText] = vit::PreprocessorText(preprocessor_, settings_.image_size);
 }
 

@@ -30,7 +30,7 @@ class VitTask final : public training::TrainingTask {
   // All arguments outlive the task. `files`: of --init-from, with these options.
   VitTask(const VitSettings& settings, const training::Run& run, const data::ImageSets& images,
           const vit::VitOptions& options, const std::optional<vit::HuggingFaceVit>& files,
-          const vit::Preprocessor& preprocessor);
+          const vit::Preprocessor& preprocessor, const std::vector<std::string>& class_names);
 
   const vit::Vit& vit() const { return model_; }
 
@@ -60,6 +60,7 @@ class VitTask final : public training::TrainingTask {
   const data::ImageSets& images_;
   const std::optional<vit::HuggingFaceVit>& files_;
   const vit::Preprocessor& preprocessor_;
+  const std::vector<std::string>& class_names_;  // of the model
   vit::Vit model_;
   image_training::ImageBatches train_, test_;
   parallel::LrSchedule schedule_;
