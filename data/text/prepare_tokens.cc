@@ -140,13 +140,21 @@ class Preparation {
   std::int64_t written_ = 0, empty_ = 0;
 };
 
-// A link stays: WriteAtomically replaces the file that it points to.
-absl::Status Remove(const std::string& path) {
+absl::Status Remove(const std::filesystem::path& path) {
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return absl::OkStatus();
-  std::filesystem::remove(std::filesystem::canonical(path, error), error);
+  std::filesystem::remove(path, error);
   if (!error) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("cannot remove ", path, ": ", error.message()));
+  return absl::UnavailableError(absl::StrCat("cannot remove ", path.string(), ": ", error.message()));
+}
+
+// The file that a link points to: WriteAtomically replaces that, and the link stays. Also where power is lost.
+absl::Status RemoveIds(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::canonical(path, error);
+  if (error) return absl::OkStatus();  // there is none
+  PLAIT_RETURN_IF_ERROR(Remove(file));
+  base::SyncFolder(file.parent_path().string());
+  return absl::OkStatus();
 }
 
 // Files get their names one after the other. Ids of an earlier corpus would be read, without an error, by a new vocabulary
@@ -155,7 +163,7 @@ absl::Status Remove(const std::string& path) {
 absl::Status RemoveOther(const std::vector<TokenizerFile>& files, const TokenOptions& options) {
   const std::string& out = options.out;
   const auto in_out = [&](const std::string& name) { return absl::StrCat(out, "/", name); };
-  for (const char* ids : {"train.bin", "val.bin"}) PLAIT_RETURN_IF_ERROR(Remove(in_out(ids)));
+  for (const char* ids : {"train.bin", "val.bin"}) PLAIT_RETURN_IF_ERROR(RemoveIds(in_out(ids)));
   for (const char* name : kTokenizerFileNames) {
     if (IsSame(out, options.bpe_folder)) break;
     const bool comes =

@@ -267,6 +267,18 @@ TEST_F(PrepareTokensTest, LinksToIdsStay) {
   EXPECT_EQ(Read("train.bin"), "c.");
 }
 
+// A vocabulary of another kind goes, but not the user's files that it links to.
+TEST_F(PrepareTokensTest, LinkedVocabulariesStay) {
+  Write("two.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n");
+  std::filesystem::create_directories(In("out"));
+  std::filesystem::create_directories(In("models"));
+  std::ofstream(In("models/tokenizer.model")) << "mine";
+  std::filesystem::create_symlink(In("models/tokenizer.model"), In("out/tokenizer.model"));
+  ASSERT_TRUE(PrepareTokens(Options("two.jsonl")).ok());
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(In("out/tokenizer.model"))));
+  EXPECT_TRUE(std::filesystem::exists(In("models/tokenizer.model")));
+}
+
 // At any moment: one of both corpora, or none.
 TEST_F(PrepareTokensTest, ALossOfPowerLeavesNoMixture) {
   Write("first.jsonl", "{\"text\": \"abc\"}\n{\"text\": \"d\"}\n");

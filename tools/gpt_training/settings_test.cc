@@ -160,6 +160,13 @@ TEST(FlagFile, HasThePresetAndWhatDiffersFromIt) {
 TEST(PresetTest, OfAResumedRunIsTheCheckpoints) {
   EXPECT_EQ(Started({"--preset=gpt2"}).Adopt(Started({}).table.Kept()).message(),
             "preset is shakespeare-cpu there and gpt2 here");
+  // Checkpoints of earlier versions have none, nor have those that follow.
+  training::NamedValues kept = Started({"--preset=gpt2"}).table.Kept();
+  kept.erase("preset");
+  Started resumed({});
+  ASSERT_TRUE(resumed.Adopt(kept).ok());
+  EXPECT_EQ(resumed.table.Kept().count("preset"), 0u);
+  EXPECT_TRUE(Started({"--preset=gpt2"}).Adopt(resumed.table.Kept()).ok());
 }
 
 }  // namespace

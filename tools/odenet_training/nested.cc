@@ -81,7 +81,8 @@ absl::Status ProbeFiles(const OdeNetSettings& settings) {
   if (history.empty()) return absl::OkStatus();  // a new folder's
   PLAIT_RETURN_IF_ERROR(base::Prefixed(base::ProbeWritableFile(history), "--history"));
   std::error_code ignored;
-  if (!settings.resume.empty() || !std::filesystem::exists(history, ignored)) return absl::OkStatus();
+  if (!std::filesystem::exists(history, ignored)) return absl::OkStatus();
+  if (!settings.resume.empty()) return training::CheckBegunAgain(history);
   return absl::AlreadyExistsError(
       absl::StrCat("--history: ", history, ": holds an earlier run: choose another name or remove the file"));
 }
@@ -184,9 +185,9 @@ training::Run WithSettings(const training::Run& run, OdeNetSettings& settings) {
 absl::StatusOr<std::vector<Point>> TrainLevels(const OdeNetSettings& settings, training::Run& run,
                                                const Problem& problem, bool prints) {
   const std::vector<std::int64_t> layers = settings.Levels();
-  if (layers.size() > 1) PLAIT_RETURN_IF_ERROR(CheckOutputs(settings, run));
   Level level = {.prints = prints};
   PLAIT_ASSIGN_OR_RETURN(level.number, FirstLevel(run, static_cast<int>(layers.size())));
+  if (level.number > 0) PLAIT_RETURN_IF_ERROR(CheckOutputs(settings, run));
   for (; level.number > 0; --level.number) {
     level.layers = layers[level.number];
     OdeNetSettings coarse = OfCoarseLevel(settings, level.layers);

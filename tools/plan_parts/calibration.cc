@@ -187,19 +187,15 @@ Place PlaceOf(const comm::Communicator& world) {
   return place;
 }
 
-// Collective. Rates are those of a rank that has a processor to itself: plans share processors where a run's ranks do.
-absl::Status CheckPlace(const comm::Communicator& world, const Place& place) {
+// Rates are those of a rank that has a processor to itself: plans share processors where a run's ranks do.
+absl::Status CheckPlace(const Place& place, int ranks_per_node, std::int64_t processors) {
   if (!place.equal) {
     return absl::InvalidArgumentError(
         "--calibrate: nodes have unequal numbers of ranks; start as many on each");
   }
-  const int ranks = world.size() / place.nodes,
-            processors = static_cast<int>(std::thread::hardware_concurrency());
-  return world.Agree(ranks <= processors
-                         ? absl::OkStatus()
-                         : absl::InvalidArgumentError(absl::StrCat(
-                               "--calibrate: ", ranks, " ranks on the ", processors, " processors of ",
-                               comm::DetectJob().host, "; expected at most one on each")));
+  if (ranks_per_node <= processors) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--calibrate: ", ranks_per_node, " ranks on a node of ", processors,
+                                                 " processors; expected at most one on each"));
 }
 
 absl::Status MeasureLinks(const comm::Communicator& world, const Place& place, Cluster& cluster) {
@@ -216,10 +212,12 @@ absl::Status MeasureLinks(const comm::Communicator& world, const Place& place, C
 
 absl::StatusOr<Cluster> Calibrate(const comm::Communicator& world, const CalibrationModel& model) {
   const Place place = PlaceOf(world);
-  PLAIT_RETURN_IF_ERROR(CheckPlace(world, place));
+  std::int64_t processors = std::thread::hardware_concurrency();  // of the node that has fewest
+  world.AllReduce(comm::BufferOf(absl::MakeSpan(&processors, 1)), comm::ReduceOp::kMin);
+  PLAIT_RETURN_IF_ERROR(CheckPlace(place, world.size() / place.nodes, processors));
   Cluster cluster = {
       .name = comm::DetectJob().host, .nodes = place.nodes, .ranks_per_node = world.size() / place.nodes};
-  cluster.processors_per_node = cluster.ranks_per_node;
+  cluster.processors_per_node = static_cast<int>(processors);
   cluster.memory_bytes = static_cast<double>(parallel::AvailableMemory().bytes) / cluster.ranks_per_node;
   cluster.messages_overlap = false;
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {

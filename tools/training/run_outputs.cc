@@ -132,16 +132,6 @@ std::int64_t DrawsToKeep(const std::string& path, const RunOutputsOptions& optio
   return later == steps->end() ? std::max(kept, options.resumed_draws) : kept;
 }
 
-// A run saves its last checkpoint before its history is complete: without one, the history is another run's.
-absl::Status CheckBegunAgain(const std::string& path) {
-  const absl::StatusOr<data::HistoryTable> table = data::HistoryTable::Open(path);
-  if (!table.ok() || !table->complete()) return absl::OkStatus();
-  return absl::AlreadyExistsError(
-      absl::StrCat("--history: ", path,
-                   " is of a run that has ended, and there is no checkpoint to resume from; choose "
-                   "another name, or remove the file"));
-}
-
 std::string StampOf(std::int64_t unix_seconds) {
   return absl::FormatTime("%Y-%m-%d-%H%M%S", absl::FromUnixSeconds(unix_seconds), absl::LocalTimeZone());
 }
@@ -163,6 +153,16 @@ std::int64_t MakeOwnFolder(const std::string& parent, const std::string& stamp) 
 }
 
 }  // namespace
+
+// A run saves its last checkpoint before its history is complete: without one, the history is another run's.
+absl::Status CheckBegunAgain(const std::string& path) {
+  const absl::StatusOr<data::HistoryTable> table = data::HistoryTable::Open(path);
+  if (!table.ok() || !table->complete()) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat("--history: ", path,
+                   " is of a run that has ended, and there is no checkpoint to resume from; choose "
+                   "another name, or remove the file"));
+}
 
 absl::StatusOr<OutputFolder> OpenOutputFolder(const std::string& program, const std::string& outputs,
                                               const comm::Communicator& world) {

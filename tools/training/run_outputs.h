@@ -38,6 +38,10 @@ struct OutputFolder {
 absl::StatusOr<OutputFolder> OpenOutputFolder(const std::string& program, const std::string& outputs,
                                               const comm::Communicator& world);
 
+// ALREADY_EXISTS if the history at `path` is of a run that has ended: a run that begins again, with --resume=auto and no
+// checkpoint, would replace it. Local.
+absl::Status CheckBegunAgain(const std::string& path);
+
 using Recorded = rank_history::RankColumn;
 
 struct RunOutputsOptions {

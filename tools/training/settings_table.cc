@@ -87,7 +87,7 @@ NamedValues SettingsTable::Values() const {
 NamedValues SettingsTable::Kept() const {
   NamedValues kept;
   for (std::size_t i = 0; i < flags_.size(); ++i) {
-    if (on_resume_[i] != OnResume::kFree) kept[flags_[i].name] = base::ValueText(flags_[i].value);
+    if (on_resume_[i] != OnResume::kFree && !unknown_.contains(i)) kept[flags_[i].name] = base::ValueText(flags_[i].value);
   }
   return kept;
 }
@@ -115,7 +115,9 @@ absl::Status SettingsTable::Adopt(const NamedValues& kept, std::vector<std::stri
 
 absl::Status SettingsTable::AdoptPresets(const NamedValues& kept) {
   for (std::size_t i = 0; i < flags_.size(); ++i) {
-    if (on_resume_[i] == OnResume::kPreset) PLAIT_RETURN_IF_ERROR(AdoptOne(i, kept, nullptr));
+    if (on_resume_[i] != OnResume::kPreset) continue;
+    if (!flags_[i].given && !kept.contains(flags_[i].name)) unknown_.insert(i);
+    PLAIT_RETURN_IF_ERROR(AdoptOne(i, kept, nullptr));
   }
   return absl::OkStatus();
 }

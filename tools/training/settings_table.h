@@ -10,6 +10,7 @@
 #define PLAIT_TOOLS_TRAINING_SETTINGS_TABLE_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,7 @@ class SettingsTable {
   std::string FlagFile(const std::vector<std::string>& places) const;
   // All values by name.
   NamedValues Values() const;
-  // The values that a checkpoint keeps: all but kFree.
+  // The values that a checkpoint keeps: all but kFree, and presets that AdoptPresets has not found.
   NamedValues Kept() const;
   // Sets flags that were not given to the values `kept` by a checkpoint; flags that `kept` lacks are unchanged. Appends
   // "NAME X -> Y" to `changes` for each kAdopt flag given with another value. INVALID_ARGUMENT "NAME is X there and Y
@@ -71,6 +72,7 @@ class SettingsTable {
   std::vector<base::BoundFlag> flags_;
   std::vector<OnResume> on_resume_;    // by flag
   std::vector<std::string> defaults_;  // by flag
+  std::set<std::size_t> unknown_;      // presets of a checkpoint of an earlier version, which has none
   std::vector<base::FlagGroup> groups_;
 };
 

@@ -451,8 +451,10 @@ absl::Status Trainer::Save() {
                     {"loss_scale.good_steps", scaler_.state().good_steps}};
   solver_control_.Save(state);
   SinceDraw sums;
-  traffic_.AddTo(sums);
-  solver_control_.AddTo(sums);
+  if (outputs_.has_value()) {
+    traffic_.AddTo(sums);
+    solver_control_.AddTo(sums);
+  }
   SaveSinceDraw(sums, run_.mesh, state);
   task_.Save(state);
   // Names of classes and folders may be of another encoding, which a checkpoint refuses.
