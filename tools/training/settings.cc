@@ -372,11 +372,11 @@ absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) cons
   if (sequence_parallel && !absl::StrContains(mesh, "tp=")) {
     return Invalid("--sequence-parallel: expected tp in --mesh");
   }
+  if (reproducible) PLAIT_RETURN_IF_ERROR(CheckReproducible(axes));
   if (reduce_each_micro_batch && !parallel::ShardsGradients(parsed_strategy())) {
     return Invalid(absl::StrCat("--reduce-each-micro-batch: ", strategy,
                                 " replicates the gradients; expected --strategy=zero2 or fsdp"));
   }
-  if (reproducible) PLAIT_RETURN_IF_ERROR(CheckReproducible(axes));
   const bool has_stages = !axes.empty() && axes[0].name == "pp";
   PLAIT_RETURN_IF_ERROR(PipelineSchedule(has_stages ? axes[0].size : 1, DataRanks(axes)).status());
   PLAIT_RETURN_IF_ERROR(OneOf("context-attention", context_attention, {"ring", "ulysses"}));
