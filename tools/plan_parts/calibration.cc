@@ -194,8 +194,8 @@ absl::Status CheckPlace(const Place& place, int ranks_per_node, std::int64_t pro
         "--calibrate: nodes have unequal numbers of ranks; start as many on each");
   }
   if (ranks_per_node <= processors) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--calibrate: ", ranks_per_node, " ranks on a node of ", processors,
-                                                 " processors; expected at most one on each"));
+  return absl::InvalidArgumentError(absl::StrCat("--calibrate: ", ranks_per_node, " ranks on a node of ",
+                                                 processors, " processors; expected at most one on each"));
 }
 
 absl::Status MeasureLinks(const comm::Communicator& world, const Place& place, Cluster& cluster) {

@@ -87,7 +87,8 @@ NamedValues SettingsTable::Values() const {
 NamedValues SettingsTable::Kept() const {
   NamedValues kept;
   for (std::size_t i = 0; i < flags_.size(); ++i) {
-    if (on_resume_[i] != OnResume::kFree && !unknown_.contains(i)) kept[flags_[i].name] = base::ValueText(flags_[i].value);
+    if (on_resume_[i] != OnResume::kFree && !unknown_.contains(i))
+      kept[flags_[i].name] = base::ValueText(flags_[i].value);
   }
   return kept;
 }

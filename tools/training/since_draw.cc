@@ -35,7 +35,8 @@ void SaveSinceDraw(const SinceDraw& sums, const comm::DeviceMesh& mesh, parallel
   if (sums.empty()) return;
   state.texts[kMesh] = AxesOf(mesh);
   std::string& text = state.rank_state[kName];
-  for (const auto& [name, value] : sums) absl::StrAppend(&text, name, " ", absl::StrFormat("%.17g", value), "\n");
+  for (const auto& [name, value] : sums)
+    absl::StrAppend(&text, name, " ", absl::StrFormat("%.17g", value), "\n");
 }
 
 absl::StatusOr<std::optional<SinceDraw>> ReadSinceDraw(parallel::Checkpoint& checkpoint,

@@ -59,8 +59,7 @@ absl::Status NotChecked(const Settings& settings, absl::string_view why) {
 
 // Sums over the micro-batches of a step, on this rank.
 absl::Status Trainer::RestoreSinceDraw(parallel::Checkpoint& checkpoint) {
-  PLAIT_ASSIGN_OR_RETURN(const std::optional<SinceDraw> sums,
-                         ReadSinceDraw(checkpoint, run_.mesh));
+  PLAIT_ASSIGN_OR_RETURN(const std::optional<SinceDraw> sums, ReadSinceDraw(checkpoint, run_.mesh));
   traffic_.Restore(sums);
   solver_control_.RestoreSums(sums);
   return absl::OkStatus();

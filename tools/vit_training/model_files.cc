@@ -74,7 +74,8 @@ std::vector<std::string> ClassNamesOfModel(const data::ImageSets& images, const 
   std::vector<std::string> names = images.class_names, known;
   if (files.has_value()) known = files->class_names();
   if (run.checkpoint.has_value()) {
-    const auto kept = run.checkpoint->texts().find(kModelClassNames);  // checkpoints of earlier versions have none
+    const auto kept =
+        run.checkpoint->texts().find(kModelClassNames);  // checkpoints of earlier versions have none
     if (kept != run.checkpoint->texts().end()) known = absl::StrSplit(kept->second, '\n');
   }
   for (std::size_t k = names.size(); k < known.size(); ++k) names.push_back(known[k]);
