@@ -3,7 +3,7 @@
 //   class Mlp final : public ModuleModel {
 //    public:
 //     explicit Mlp(const MlpOptions& options) : ModuleModel(std::make_shared<torch::nn::Module>("Mlp")) {
-//       AddBlock("layers.0", std::make_shared<Layer>(...));   // registered with module() as layers.0
+//       AddBlock("layer0", module()->register_module("layer0", std::make_shared<Layer>(...)));
 //       ...
 //     }
 //   };

@@ -11,7 +11,12 @@ out=$(mktemp)
 failed=0
 call='#2 [a-z_]*\[tp\].* at mismatch_program.cc:[0-9]*'
 who='([^ ]*, pid [0-9]*) is mismatched'
-for case in $("$program"); do
+cases=$("$program")
+if [ -z "$cases" ]; then
+  echo "FAIL: $program lists no cases"
+  exit 1
+fi
+for case in $cases; do
   ranks=3 lines=1 line="rank 1 $who: it entered $call where rank [02] entered $call"
   other_line="rank 2 $who: it entered $call where rank 1 entered $call"
   case $case in

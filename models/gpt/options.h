@@ -1,7 +1,7 @@
 // The sizes of a GPT, and presets.
 //
 //   PLAIT_ASSIGN_OR_RETURN(GptOptions options, PresetNamed("shakespeare"));
-//   options.vocab_size = tokenizer.vocab_size();
+//   options.vocab_size = tokenizer.vocabulary_size();
 //
 // GPT-2: Radford et al., 2019.
 #ifndef PLAIT_MODELS_GPT_OPTIONS_H_

@@ -1,6 +1,6 @@
 // Grouped matrix products: one call for many groups of rows, each of any size (also empty), without padding.
 //
-//   GroupOffsets offsets = {0, 3, 3, 70};                                      // three groups of 3, 0 and 67 rows
+//   const std::vector<std::int64_t> offsets = {0, 3, 3, 70};        // three groups of 3, 0 and 67 rows
 //   MultiplyGroups(x, weight.transpose(1, 2), offsets, out, {.bias = bias});   // out_g = x_g weight[g]^T + bias[g]
 //   GroupWeightGradients(of_out, x, offsets, of_weight);                       // of_weight[g] = of_out_g^T x_g
 //   GroupBiasGradients(of_out, offsets, of_bias);                              // of_bias[g] = sum of the rows of of_out_g

@@ -1,8 +1,8 @@
 // Distributes the experts of a model over the ranks of a mesh.
 //
 //   PLAIT_RETURN_IF_ERROR(Parallelize(model, mesh, plan));               // dense layers over tp, first
-//   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, ExpertMesh(data_mesh, ep));
-//   PLAIT_RETURN_IF_ERROR(DistributeExperts(model, mesh));
+//   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh expert_mesh, ExpertMesh(data_mesh, ep));
+//   PLAIT_RETURN_IF_ERROR(DistributeExperts(model, expert_mesh));
 //
 // Every rank keeps its home experts, and of each its part of the hidden width along tp. Call it before memory is
 // allocated (on the meta device) and before an engine takes the parameters: units of experts are replicated and sharded

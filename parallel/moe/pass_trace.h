@@ -1,8 +1,8 @@
 // Times the phases of a mixture-of-experts layer and counts the rows that it moves and computes: for benchmarks.
 //
 //   PassTrace trace;
-//   const RoutedTokens routed = RouteTokens(gate, ranks, logits, context, &trace);
-//   const ExpertLayer layer(ranks, {.experts = 32, .trace = &trace});
+//   const RoutedTokens routed = RouteTokens(gate, token_ranks, logits, context, &trace);
+//   const ExpertLayer layer(exchange_ranks, {.experts = 32, .trace = &trace});
 //   layer.Forward(...).backward();
 //   trace.forward.experts;    // seconds
 //

@@ -11,6 +11,7 @@ namespace plait::parallel {
 Reductions::Reductions(std::vector<Unit*> units, std::vector<comm::Communicator> axes,
                        std::size_t most_in_flight)
     : units_(std::move(units)), axes_(std::move(axes)), most_in_flight_(most_in_flight) {
+  on_cuda_ = !units_.empty() && units_[0]->context().master_options.device().is_cuda();
   for (std::size_t u = units_.size(); u-- > 0;) order_.push_back(static_cast<std::int64_t>(u));
 }
 
@@ -56,6 +57,9 @@ void Reductions::StartNext() {
 
 void Reductions::Move(std::size_t must_scatter, std::size_t must_sum) {
   for (std::size_t u = scattered_; u < started_; ++u) {
+    // NCCL's first call of an algorithm on a communicator may block its rank. If a poll decided when a sum over replicas
+    // starts, ranks could start it before and behind a collective of another axis (tp, cp, ep), and wait for one another.
+    if (u >= must_scatter && on_cuda_) break;
     if (!arrived_[u]) arrived_[u] = At(u).AdvanceReduceScatter(/*wait=*/u < must_scatter);
     // Before the wait for the next one: NCCL's first sum may block a rank of another replica, which has started it already,
     // before it starts that next reduce-scatter.

@@ -37,7 +37,7 @@ class Reductions {
   Unit& At(std::size_t place) { return *units_[static_cast<std::size_t>(order_[place])]; }
   void LearnOrder();
   void StartNext();
-  // Polls what has started; waits for the first `must_scatter` and `must_sum` units.
+  // Polls what has started, but on CUDA; waits for the first `must_scatter` and `must_sum` units.
   void Move(std::size_t must_scatter, std::size_t must_sum);
   void MoveSums(std::size_t must_sum);
 
@@ -47,6 +47,7 @@ class Reductions {
   std::vector<std::int64_t> completed_;  // in this micro-batch
   bool learned_ = false;
   std::size_t most_in_flight_;
+  bool on_cuda_ = false;
   bool reduces_ = false, last_ = false;
   std::size_t started_ = 0, scattered_ = 0, summed_ = 0;  // places in order_, from the front
   std::vector<bool> arrived_;                             // scattered, perhaps before those in front

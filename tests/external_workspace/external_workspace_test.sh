@@ -49,6 +49,14 @@ other build --package_path="%workspace%:$temporary/packages" --nobuild --color=n
   exit 1
 }
 
+# Code that is generated has the includes of a library in another workspace.
+other build --color=no --noshow_progress @plait//data/history:tensorboard_event @plait//data/text:sentence_piece_model \
+  @plait//parallel/plan:cluster_file 2>"$temporary/log" || {
+  cat "$temporary/log"
+  echo "FAILED: generated code"
+  exit 1
+}
+
 # The tutorial's folder as a workspace: labels and visibility only. //tests/tutorial builds and runs it.
 cd "$here/../tutorial/workspace"
 other build --nobuild --color=no --noshow_progress //... 2>"$temporary/log" || {

@@ -46,7 +46,8 @@ class OdeNetTest(program_runs.ProgramTest):
     run_class = Run
 
     def flags(self, *flags, ranks=1, outputs="out"):
-        return ["--layers=8", "--samples=1000", "--validation-samples=200", "--epochs=2", "--no-plots", f"--nproc={ranks}",
+        peaks = not any(flag.startswith("--problem=") for flag in flags)
+        return ["--layers=8", *(["--samples=1000", "--validation-samples=200"] if peaks else []), "--epochs=2", "--no-plots", f"--nproc={ranks}",
                 "--outputs=" + self.path(outputs), *flags]
 
     def train(self, *flags, code=0, **kwargs):

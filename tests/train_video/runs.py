@@ -37,6 +37,8 @@ class VideoTest(program_runs.ProgramTest):
                 "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 
     def begin(self, *flags, ranks=2, features="features", small=(*SMALL, *SYNTHETIC)):
+        real = any(flag.startswith("--data=") and flag != "--data=synthetic" for flag in flags)
+        small = [flag for flag in small if not (real and flag.startswith("--synthetic"))]
         return self.start([PROGRAM, *small, f"--nproc={ranks}", "--features-dir=" + self.path(features), *flags])
 
     def train(self, *flags, code=0, **kwargs):

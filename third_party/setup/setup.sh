@@ -26,9 +26,12 @@ case "$workspace" in
   *[[:space:]]*) fail "the checkout lies in '$workspace': Bazel does not work in folders with blanks; move it" ;;
 esac
 
+home_folder() { printf '%s\n' "${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}"; }
+
 # Prints the folder for caches: the user's, or one in /var/tmp where there is no home that can be written.
 choose_cache() {
-  local home="${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}"
+  local home
+  home="$(home_folder)"
   local cache="${XDG_CACHE_HOME:-$home/.cache}"
   if [ "${cache#/}" != "$cache" ] && mkdir -p "$cache/plait" 2>/dev/null && [ -w "$cache/plait" ]; then
     printf '%s\n' "$cache"
@@ -99,20 +102,33 @@ fetch_recordings() {
     say "no recordings: train_gru will use synthetic data and say so; run ./bazelw setup to try again"
 }
 
+# Of a set-up that was interrupted while it precompiled: files would be compiled without them, slowly and silently.
+remove_unfinished_headers() {
+  local folder
+  for folder in "$1"/clang-*; do
+    if [ -d "$folder" ] && [ "$(find "$folder" -name '*.pch' | wc -l)" -lt 2 ]; then rm -rf "$folder"; fi
+  done
+}
+
 main() {
   [ -w "$workspace" ] || fail "cannot write in $workspace: the settings of this machine belong there"
   local cache chosen=no
   cache="$(choose_cache)"
+  case "$cache" in
+    *[[:space:]]*) fail "the folder for caches is '$cache': Bazel does not work in folders with blanks; set XDG_CACHE_HOME" ;;
+  esac
+  # Bazel knows the home folder alone, and tests get no variables but those that they are given.
+  if [ "$cache" != "$(home_folder)/.cache" ]; then chosen=yes; fi
   if [ "$cache" = "/var/tmp/plait-$(id -u)" ]; then
-    chosen=yes
     say "no home folder that can be written: everything goes to $cache"
   fi
-  mkdir -p "$cache/plait/tmp"
   exec 9>"$cache/plait/setup.lock"
   if ! flock -n 9; then
     say "another set-up is at work; waiting for it"
     flock 9
   fi
+  mkdir -p "$cache/plait/tmp"
+  remove_unfinished_headers "$cache/plait"
   install_packages
   install_libtorch "$cache/plait"
   install_compiler "$cache/plait"

@@ -44,7 +44,7 @@ ProgramRun RunTestDist(const Context& context, const std::string& name,
   return context.programs.run(command);
 }
 
-// Few steps of a small model, without dropout, which draws other numbers on each device.
+// Few steps of a small model, without dropout.
 std::vector<std::string> SmallRun(const Context& context, const std::string& program) {
   if (program == "train_gpt") {
     return {"--data=" + TextFile(context),

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -283,6 +284,9 @@ absl::StatusOr<GruTask::Tests> GruTask::TestBoth(std::int64_t epoch) {
     // By the first rank along lp while the others wait: the time of a serial program.
     const comm::Communicator& lp = run_.mesh.axis("lp");
     if (lp.rank() == 0) serial = Test(Solve::kSerial);
+    // Which may take longer than a call may wait.
+    comm::Work tested = lp.BarrierAsync();
+    while (!tested.Test()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     std::int64_t counts[2] = {serial.correct, serial.not_finite};
     lp.Broadcast(comm::BufferOf(absl::MakeSpan(counts)), 0);
     serial.correct = counts[0];

@@ -63,6 +63,8 @@ Weights OfAllRanks(training::ShardedModel& model, const training::Run& run) {
 // Coarse levels have no files but checkpoints, and the model that is evaluated alone.
 OdeNetSettings OfCoarseLevel(const OdeNetSettings& settings, std::int64_t layers) {
   OdeNetSettings coarse = WithoutFiles(settings);
+  // Over the same time as the finest network, whose steps are 1.
+  if (settings.final_time == 0) coarse.final_time = static_cast<double>(settings.layers);
   coarse.checkpoint_dir = settings.checkpoint_dir;
   coarse.checkpoint_interval = settings.checkpoint_interval;
   if (settings.eval_only) coarse.save_model = settings.save_model;

@@ -158,6 +158,18 @@ absl::Status OdeNetSettings::CheckGiven(const training::SettingsTable& table) co
     return absl::InvalidArgumentError(
         absl::StrCat("--", name, ": not with --study, whose runs write no files"));
   }
+  if (problem != "peaks") {
+    for (const char* name : {"samples", "validation_samples"})
+      PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven(name, "--problem=peaks"));
+  } else {
+    PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("data", "another --problem than peaks, which is generated"));
+  }
+  if (problem != "indian_pines") {
+    PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("train_fraction", "--problem=indian_pines"));
+  }
+  if (!HasImages(problem)) {
+    PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("max_samples", "--problem=mnist or fashion"));
+  }
   if (time_weights == "per-layer") {
     PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("controls", "--time-weights=piecewise or spline"));
   }
@@ -186,6 +198,7 @@ absl::Status OdeNetSettings::CheckSolver(const std::vector<comm::MeshAxis>& axes
     return absl::InvalidArgumentError(
         "--compare: expected --force-lp, or more than one rank along lp (--nproc=N)");
   }
+  if (compare && eval_only) return absl::InvalidArgumentError("--compare: not with --eval-only");
   return CheckLayers(axes, "layers", layers);
 }
 

@@ -320,6 +320,12 @@ absl::Status ShardedModel::Assemble(const Settings& settings) {
   PLAIT_ASSIGN_OR_RETURN(const parallel::CheckpointPolicy policy, PolicyOf(settings, *trained_.model));
   PLAIT_ASSIGN_OR_RETURN(const PipelinePlan plan, PlanPipeline(settings, mesh_, *trained_.model));
   MakeLayerParallel(settings, plan, policy);
+  // The recomputation of a program's own solver would continue what the first pass of a measurement has not.
+  if (layer_parallel_ == nullptr && solver() != nullptr && settings.activation_checkpointing != "none" &&
+      settings.lp.bias_limit > 0 && settings.lp.bias_reference == "iteration") {
+    return absl::InvalidArgumentError(
+        "--lp-bias-reference=iteration: not with --activation-checkpointing here; expected serial, or none");
+  }
   PLAIT_RETURN_IF_ERROR(CreateEngine(settings, plan));
   if (RanksAlong(mesh_, "cp") > 1) {
     context_ = context_parallel::ContextAxis(mesh_.axis("cp"), settings.context_kind());

@@ -88,6 +88,7 @@ parallel::PipelineStep SolverControl::RunMicroBatches(std::int64_t step,
   const mgrit::WorkTimes work = solver->work_times().Since(before);
   evaluations_ += static_cast<double>(work.evaluations());
   fine_evaluations_ += static_cast<double>(work.fine_evaluations());
+  CountDiverged(*solver);
   if (bias_.has_value()) recorded_bias_ = bias_;
   const mgrit::Solution &forward = solver->last_forward(), &backward = solver->last_backward();
   forward_ = {forward.iterations, forward.last_residual_norm()};
@@ -190,7 +191,7 @@ void SolverControl::TakeStep(std::vector<data::Scalar>& scalars) {
   scalars.push_back({"backward_residual", backward_.residual});
   scalars.push_back({kEvaluations, evaluations_});
   scalars.push_back({kFineEvaluations, fine_evaluations_});
-  scalars.push_back({"diverged_solves", static_cast<double>(DivergedSolves())});
+  scalars.push_back({"diverged_solves", static_cast<double>(diverged_before_ + diverged_)});
   scalars.push_back({kGradientBias, recorded_bias_.value_or(std::numeric_limits<double>::quiet_NaN())});
   recorded_bias_.reset();
   evaluations_ = fine_evaluations_ = 0;
@@ -211,12 +212,20 @@ void SolverControl::RestoreSums(const std::optional<SinceDraw>& sums) {
   if (!std::isnan(bias)) recorded_bias_ = bias;
 }
 
-std::int64_t SolverControl::DivergedSolves() const {
-  return diverged_before_ + (model_->solver() == nullptr ? 0 : model_->solver()->diverged_solves());
+// Of all data-parallel ranks: each has solves of its own, whose number the ranks of a solve share.
+void SolverControl::CountDiverged(const mgrit::LayerParallel& solver) {
+  diverged_ = solver.diverged_solves();
+  std::int64_t groups = 1;
+  for (const char* axis : {"dp_replicate", "dp_shard"}) {
+    if (model_->mesh().Has(axis)) groups *= model_->mesh().axis(axis).size();
+  }
+  if (groups == 1) return;
+  world_.AllReduce(comm::BufferOf(absl::MakeSpan(&diverged_, 1)));
+  diverged_ /= world_.size() / groups;
 }
 
 void SolverControl::Save(parallel::CheckpointState& state) const {
-  state.integers[kDivergedSolves] = DivergedSolves();
+  state.integers[kDivergedSolves] = diverged_before_ + diverged_;
   if (auto_.has_value()) auto_->Save(state.integers);
   if (!policy_.has_value()) return;
   state.texts[kBegin] = BeginOf(settings_);

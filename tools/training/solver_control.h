@@ -5,7 +5,7 @@
 //   evaluations                               steps that this rank evaluated since the previous draw, on all levels,
 //                                             forward and adjoint, over all micro-batches, bias measurements included
 //   fine_evaluations                          those of them on the finest level
-//   diverged_solves                           total so far; each was repeated serially
+//   diverged_solves                           total so far, of all ranks; each was repeated serially
 //   gradient_bias                             |gradient - exact gradient| / |exact gradient|, the last measured
 //                                             since the previous draw; NaN: none
 //
@@ -65,7 +65,7 @@ class SolverControl {
   absl::Status Restore(const parallel::Checkpoint& checkpoint);
 
  private:
-  std::int64_t DivergedSolves() const;  // of the run so far
+  void CountDiverged(const mgrit::LayerParallel& solver);
   void Use(const SolverChoice& choice);
   void ControlBias(const mgrit::LayerParallelOptions& options);
   // With a solver.
@@ -97,6 +97,7 @@ class SolverControl {
   LastSolve forward_, backward_;
   double evaluations_ = 0, fine_evaluations_ = 0;
   std::int64_t diverged_before_ = 0;  // solves before the checkpoint that the run resumes from
+  std::int64_t diverged_ = 0;         // since
   std::string line_;
 };
 

@@ -20,6 +20,12 @@ absl::Status VideoSettings::ChooseDefaults(training::SettingsTable& table) {
   return table.SetDefault("tf", absl::StrCat(sequence_length));
 }
 
+absl::Status VideoSettings::CheckGiven(const training::SettingsTable& table) const {
+  if (splits.empty()) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("split", "--splits=DIR"));
+  if (!synthetic()) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("synthetic_", "--data=synthetic"));
+  return GruSettings::CheckGiven(table);
+}
+
 void VideoSettings::BindData(training::SettingsTable& table) {
   table.Group("Videos");
   table.Add("data", &data,

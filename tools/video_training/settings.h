@@ -22,6 +22,7 @@ struct VideoSettings final : gru_training::GruSettings {
   void BindData(training::SettingsTable& table) override;
   // Steps of length one, unless --tf is given.
   absl::Status ChooseDefaults(training::SettingsTable& table) override;
+  absl::Status CheckGiven(const training::SettingsTable& table) const override;
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
 
   bool synthetic() const { return data == "synthetic"; }
