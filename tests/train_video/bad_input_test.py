@@ -11,7 +11,7 @@ class BadInputTest(runs.VideoTest):
             file.write(content)
 
     def test_settings(self):
-        for expected, flag in (
+        for expected, *flags in (
                 ('--network: "resnet20": expected resnet18, resnet34 or resnet50', "--network=resnet20"),
                 ("--frame-step=0: must be at least 1", "--frame-step=0"),
                 ("--frame-size=31: must be at least 32", "--frame-size=31"),
@@ -22,8 +22,8 @@ class BadInputTest(runs.VideoTest):
                 ("--sequence-length=0: must be at least 1", "--sequence-length=0"),
                 ("--splits: the synthetic clips", "--splits=x"),
                 ("unknown flag --frame-sise; did you mean --frame-size", "--frame-sise=64")):
-            with self.subTest(flag=flag):
-                run = self.fails(expected, flag, ranks=1)
+            with self.subTest(flags=flags):
+                run = self.fails(expected, *flags, ranks=1)
                 self.assertEqual(run.code, 2)
                 self.assertEqual(run.out, "")
 
