@@ -23,6 +23,9 @@ def setUpModule():
     cluster = slurm.Cluster(NODES, CORES).__enter__()
     unittest.addModuleCleanup(cluster.__exit__)
 
+# Of three: one may still be completing an earlier job.
+TWO_NODES = "^node00[12]:2,node00[23]:2$"
+
 
 class SlurmTest(launches.LaunchTest):
     def environment(self, **more):
@@ -84,7 +87,8 @@ class PlacesTest(SlurmTest):
 
     def test_shell_of_an_allocation_is_no_rank(self):
         place, = self.places(self.salloc(2, 4, SHOW_PLACE))
-        self.assertEqual((place["rank"], place["size"], place["hosts"]), ("0", "1", "node001:2,node002:2"))
+        self.assertEqual((place["rank"], place["size"]), ("0", "1"))
+        self.assertRegex(place["hosts"], TWO_NODES)
 
     def test_mpi_by_srun(self):
         run = self.run_command("srun", "--mpi=pmix", "--nodes=3", "--ntasks=6", SHOW_PLACE, "--mpi")
@@ -145,7 +149,8 @@ class LaunchInSlurmTest(SlurmTest):
                 self.assertEqual(self.column(places, "rank"), list("0123"), run.out)
                 self.assertEqual(self.column(places, "node_id"), list("0011"))
                 self.assertEqual(self.column(places, "local_rank"), list("0101"))
-                self.assertEqual(set(self.column(places, "hosts")), {"node001:2,node002:2"})
+                hosts, = set(self.column(places, "hosts"))
+                self.assertRegex(hosts, TWO_NODES)
 
     def test_some_of_the_nodes(self):
         run = self.salloc(3, 6, launches.LAUNCH, "--nhosts=2", "--ppn=1", "--starter=srun", "--dry-run", "--", "true")
