@@ -12,6 +12,7 @@ import slurm
 
 SHOW_PLACE, DOCTOR = (os.path.abspath(sys.argv.pop(3)) for _ in range(2))
 NODES, CORES = 3, 2
+TWO_NODES = "^node00[12]:2,node00[23]:2$"  # one may still be completing an earlier job
 cluster = None
 
 
@@ -22,9 +23,6 @@ def setUpModule():
         raise RuntimeError("this test starts a Slurm of its own; " + missing)
     cluster = slurm.Cluster(NODES, CORES).__enter__()
     unittest.addModuleCleanup(cluster.__exit__)
-
-# Of three: one may still be completing an earlier job.
-TWO_NODES = "^node00[12]:2,node00[23]:2$"
 
 
 class SlurmTest(launches.LaunchTest):
