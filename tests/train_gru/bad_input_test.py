@@ -50,6 +50,8 @@ class BadInputTest(runs.TrainTest):
         self.fails("train_gru: --batch-size=1: 2 data-parallel ranks; expected at least one sample for each", "--batch-size=1",
                    "--mesh=dp_replicate=2,lp=1")
         self.fails("unknown flag --epoch; did you mean --epochs", "--epoch=3")
+        self.fails("--lp-bias-reference=iteration: not with --activation-checkpointing here", "--lp-bias-limit=0.1",
+                   "--lp-bias-reference=iteration", "--activation-checkpointing=full", *runs.SMALL)
 
     def write_har(self):
         """A tiny set in the UCI HAR text layout."""

@@ -37,6 +37,13 @@ class OutputTest(runs.OdeNetTest):
         for name in ("train_loss", "val_acc"):
             self.assertTrue(os.path.exists(self.path(f"out/svgs/{name}.svg")), name)
 
+    def test_steps_of_one_are_the_finest_networks(self):
+        """--final-time=0: all levels cover the time of the finest network, of 8 layers."""
+        ones, of_eight = (self.train("--nested", "--nested-levels=2", f"--final-time={time}", outputs=f"t{time}").points()
+                          for time in (0, 8))
+        for one, other in zip(ones, of_eight, strict=True):
+            self.assertEqual({**one, "dt": 0}, {**other, "dt": 0})
+
     def test_nested_iteration(self):
         run = self.train("--nested", "--epochs=3", "--nested-epochs=4", "--layers=16")
         points = run.points()
