@@ -51,7 +51,7 @@ class BadInputTest(runs.TrainTest):
                    "--mesh=dp_replicate=2,lp=1")
         self.fails("unknown flag --epoch; did you mean --epochs", "--epoch=3")
         self.fails("--lp-bias-reference=iteration: not with --activation-checkpointing here", "--lp-bias-limit=0.1",
-                   "--lp-bias-reference=iteration", "--activation-checkpointing=full", *runs.SMALL)
+                   "--lp-bias-reference=iteration", "--activation-checkpointing=full")
 
     def write_har(self):
         """A tiny set in the UCI HAR text layout."""
