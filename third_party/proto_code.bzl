@@ -12,7 +12,7 @@ Also where this repository is another workspace's: includes are as the folders o
 
 def cpp_proto_library(name, src, visibility = None):
     base = src[:-len(".proto")]
-    repository = native.repository_name()[1:]
+    repository = native.repository_name().lstrip("@")
     root = "external/" + repository if repository else "."
     native.genrule(
         name = name + "_code",
