@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <map>
 #include <set>
+#include <system_error>
 
 #include "absl/flags/commandlineflag.h"
 #include "absl/flags/reflection.h"
@@ -213,9 +215,14 @@ class ArgumentReader {
     };
     if (in_file_)
       return refuse("--flagfile inside a flag file is not supported; give it on the command line");
-    std::ifstream file(FromUser(path));
+    const std::string place = FromUser(path);
+    std::error_code missing;
+    // The ranks that a program starts read the file once more.
+    if (std::filesystem::exists(place, missing) && !std::filesystem::is_regular_file(place, missing)) {
+      return refuse("expected a regular file, which can be read again");
+    }
+    std::ifstream file(place);
     if (!file) return refuse("cannot be read; expected a file with a flag per line");
-    // Pipes and devices have no size: reading ends where a file is too large.
     std::string lines;
     for (char piece[4096]; file && lines.size() <= kLargestFlagFile;) {
       file.read(piece, sizeof(piece));

@@ -21,8 +21,9 @@
 // Unknown flags, missing or malformed values and positional arguments are errors, unless ToolUsage::positional declares
 // the latter. Flags that Abseil defines for itself (--undefok, ...) are neither accepted nor shown.
 //
-// --flagfile=FILE reads flags from a file, one per line as above; flags that follow it on the command line override
-// them. Empty lines and lines that begin with # are ignored. A value in double quotes may contain C escapes:
+// --flagfile=FILE reads flags from a regular file (ranks that a program starts read it again), one per line as above;
+// flags that follow it on the command line override them. Empty lines and lines that begin with # are ignored. A value
+// in double quotes may contain C escapes:
 //
 //   # a GPT for the CPU
 //   --n-layer=4

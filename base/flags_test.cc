@@ -159,7 +159,11 @@ TEST_F(FlagsTest, AFlagFileThatIsWrongIsNamedWithItsLine) {
   EXPECT_EQ(Parse({"--flagfile=/none"}),
             "--flagfile=/none: cannot be read; expected a file with a flag per line");
   EXPECT_EQ(Parse({"--flagfile"}), "--flagfile needs a value, such as --flagfile=settings.flags");
-  EXPECT_EQ(Parse({"--flagfile=/"}), "--flagfile=/: cannot be read");
+  // Ranks that a program starts could not read a pipe again.
+  for (const std::string path : {"/", "/dev/zero"}) {
+    EXPECT_EQ(Parse({"--flagfile=" + path}),
+              "--flagfile=" + path + ": expected a regular file, which can be read again");
+  }
 }
 
 TEST_F(FlagsTest, AFlagFileHasAtMostAMebibyte) {
@@ -167,11 +171,8 @@ TEST_F(FlagsTest, AFlagFileHasAtMostAMebibyte) {
   EXPECT_EQ(Parse({"--flagfile=" + WriteFile(most)}), "");
   EXPECT_EQ(absl::GetFlag(FLAGS_lp_levels), 6);
   const std::string larger = WriteFile(most + "\n");
-  for (const std::string& path : {larger, std::string("/dev/zero")}) {
-    EXPECT_EQ(Parse({"--flagfile=" + path}), "--flagfile=" + path +
-                                                 ": has more than 1048576 bytes; expected a file with a flag "
-                                                 "per line");
-  }
+  EXPECT_EQ(Parse({"--flagfile=" + larger}),
+            "--flagfile=" + larger + ": has more than 1048576 bytes; expected a file with a flag per line");
 }
 
 TEST_F(FlagsTest, LinesReadBackAsTheSameValue) {

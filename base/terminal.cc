@@ -41,8 +41,10 @@ Terminal ToldTerminal(int file_descriptor) {
 }
 
 bool IsRank() {
+  // A step of one task may be a shell: srun --pty bash.
+  const bool of_srun = !Environment("SLURM_STEP_ID").empty() && Environment("SLURM_STEP_NUM_TASKS") != "1";
   return !Environment(kTold).empty() || !Environment("OMPI_COMM_WORLD_RANK").empty() ||
-         !Environment("PMI_RANK").empty() || !Environment("SLURM_STEP_ID").empty();
+         !Environment("PMI_RANK").empty() || of_srun;
 }
 
 }  // namespace

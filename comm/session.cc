@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <source_location>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/host_name.h"
 #include "base/terminal.h"
 #include "comm/group.h"
 #include "comm/interrupt.h"
@@ -51,6 +55,7 @@ absl::Status StartMpi(int* argc, char*** argv, int ranks_of_node) {
 
 absl::StatusOr<std::unique_ptr<Backend>> StartBackend(int* argc, char*** argv, const SessionOptions& options,
                                                       const Launcher& launcher, StepWatch& watch) {
+  if (absl::Status alone = CheckTorchrun(launcher); !alone.ok()) return alone;
   if (!launcher.starts_mpi()) return MakeSelfBackend();
   if (absl::Status found = CheckPmi(launcher, ProcessEnvironment()); !found.ok()) return found;
   if (absl::Status enough = CheckAddressSpaceOfRank(); !enough.ok()) return enough;
@@ -65,6 +70,19 @@ absl::StatusOr<std::unique_ptr<Backend>> StartBackend(int* argc, char*** argv, c
                               .read_peers = options.read_peers});
 }
 
+// Ends this process and, once MPI has started, all others.
+[[noreturn]] void EndJob(const std::string& line) {
+  base::WriteError(line);
+  int uses_mpi = 0;
+  MPI_Initialized(&uses_mpi);
+  if (uses_mpi != 0) MPI_Abort(MPI_COMM_WORLD, kJobFailedExitCode);
+  _exit(kJobFailedExitCode);
+}
+
+std::string ThisRank() {
+  return absl::StrCat("rank ", DetectLauncher().rank, " (", base::HostName(), ", pid ", getpid(), ")");
+}
+
 }  // namespace
 
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -72,7 +90,7 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-absl::StatusOr<Session> Session::Start(int* argc, char*** argv, const SessionOptions& options) {
+absl::StatusOr<Session> Session::Start(int* argc, char*** argv, const SessionOptions& options) try {
   const Launcher launcher = DetectLauncher();
   const bool watched = launcher.starts_mpi() || options.stop_on_signals;
   if (watched) Watchdog::HoldSignals(options.stop_on_signals);
@@ -95,6 +113,11 @@ absl::StatusOr<Session> Session::Start(int* argc, char*** argv, const SessionOpt
     state->watchdog = *std::move(watchdog);
   }
   return Session(std::move(state));
+} catch (const std::system_error& error) {  // of std::thread
+  EndJob(absl::StrCat(ThisRank(), ": cannot start a thread: ", error.what(),
+                      "; raise the limit on processes (ulimit -u)"));
+} catch (const std::exception& error) {
+  EndJob(absl::StrCat(ThisRank(), ": cannot start: ", error.what()));
 }
 
 const Communicator& Session::world() const { return state_->world; }
@@ -109,9 +132,7 @@ void Session::Fail(const std::string& error) {
   std::fflush(stdout);
   if (state_->watchdog != nullptr) state_->watchdog->Fail(error);
   // Still here: there is no other rank, or no way to reach the server.
-  base::WriteError("rank " + std::to_string(world().rank()) + ": " + error);
-  if (state_->uses_mpi) MPI_Abort(MPI_COMM_WORLD, kJobFailedExitCode);
-  _exit(kJobFailedExitCode);
+  EndJob("rank " + std::to_string(world().rank()) + ": " + error);
 }
 
 // The watchdogs finish together, recorded as one more barrier, so that a missing rank is reported. Before MPI_Finalize,

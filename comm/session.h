@@ -57,9 +57,10 @@ class Session {
  public:
   // Collective over the job. Starts MPI if a launcher started this process (comm/launch/launcher.h); otherwise the
   // world is a group of one and MPI is not initialised. FAILED_PRECONDITION if MPI cannot be started (srun without PMI,
-  // no thread support), RESOURCE_EXHAUSTED if a limit on address space leaves too little for it, UNAVAILABLE if a rank
-  // is missing or cannot reach rank 0 over TCP (comm/watchdog/watchdog.h). If MPI itself hangs, the process exits with
-  // a line that names this rank. Call before starting threads.
+  // several processes of torchrun, no thread support), RESOURCE_EXHAUSTED if a limit on address space leaves too little
+  // for it, UNAVAILABLE if a rank is missing or cannot reach rank 0 over TCP (comm/watchdog/watchdog.h). If MPI itself
+  // hangs, a thread cannot be started or a message fails, the process exits with a line that names this rank, exit code
+  // 70, which ends the job. Call before starting threads.
   static absl::StatusOr<Session> Start(int* argc, char*** argv, const SessionOptions& options = {});
 
   Session(Session&&) noexcept;

@@ -57,6 +57,8 @@ class AnyProblem {
   virtual void Copy(const State& x, State& y) = 0;
   // y = alpha x + beta y
   virtual void Combine(double alpha, const State& x, double beta, State& y) = 0;
+  // Whether all numbers of `x` are finite, also those that no norm measures.
+  virtual bool IsFinite(const State& x) = 0;
   // Residual norms are recorded one at a time during a cycle (PutNorm) and read once per iteration (TakeNorms), so
   // that states on a GPU need one synchronization per iteration. TakeNorms writes the squared norms of the slots
   // recorded since the last call.

@@ -10,6 +10,7 @@
 #ifndef PLAIT_MGRIT_PROBLEM_H_
 #define PLAIT_MGRIT_PROBLEM_H_
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -116,6 +117,17 @@ class Problem : public AnyProblem {
   void Copy(const State& x, State& y) final { Operations::Copy(Value<S>(x), Value<S>(y)); }
   void Combine(double alpha, const State& x, double beta, State& y) final {
     Operations::Combine(alpha, Value<S>(x), beta, Value<S>(y));
+  }
+  // x - x is 0 where x is finite, else NaN. Norms: read as the state's type reads them.
+  bool IsFinite(const State& x) final {
+    S difference = Make(0);
+    Operations::Copy(Value<S>(x), difference);
+    Operations::Combine(-1.0, Value<S>(x), 1.0, difference);
+    typename NormsOf<S>::type norms;
+    norms.Put(0, difference);
+    double square = 0;
+    norms.Take(absl::MakeSpan(&square, 1));
+    return std::isfinite(square);
   }
   void PutNorm(std::int64_t slot, const State& x) final {
     const std::optional<double> own = ResidualNorm(Value<S>(x));

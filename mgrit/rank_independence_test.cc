@@ -2,7 +2,6 @@
 // points.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -59,14 +58,6 @@ bool SameBits(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 
-// NaNs would make the comparison meaningless.
-bool IsFinite(AnyProblem& problem, const State& u) {
-  double square[1] = {0};
-  problem.PutNorm(0, u);
-  problem.TakeNorms(square);
-  return std::isfinite(square[0]);
-}
-
 // Lorenz's system is chaotic, and the longest coarse steps of some cases are stable on a short time alone.
 TimeGrid TimeOf(const Case& c) {
   return {.start = 0, .stop = c.equation == Equation::kLorenz ? 0.4 : 2.0, .steps = c.steps};
@@ -81,7 +72,7 @@ std::vector<std::int64_t> OfAllRanks(std::vector<std::int64_t> counts) {
 std::vector<std::vector<std::byte>> VisitedPoints(AnyProblem& problem, Solver& solver, std::int64_t steps) {
   std::vector<std::vector<std::byte>> points(static_cast<std::size_t>(steps + 1));
   solver.Visit([&](std::int64_t point, const State& u) {
-    EXPECT_TRUE(IsFinite(problem, u)) << "point " << point;
+    EXPECT_TRUE(problem.IsFinite(u)) << "point " << point << ": a comparison would mean nothing";
     EXPECT_TRUE(points[static_cast<std::size_t>(point)].empty()) << "point " << point << " was shown twice";
     points[static_cast<std::size_t>(point)] = Packed(problem, u);
   });

@@ -189,7 +189,8 @@ absl::StatusOr<RefinedSolution> SolveRefining(AnyProblem& problem, const TimeGri
       return result;
 
     const TimeGrid finer = Refined(result.solver->grid().time(), factors);
-    const Options fitting = Fitting(options, finer.steps);
+    Options fitting = Fitting(options, finer.steps);
+    fitting.skip_downcycle = false;  // it would discard the guess
     auto next = std::make_unique<Solver>(problem, finer, fitting, communicator);
     guess->states = FetchStates(problem, *result.solver, next->grid(), fitting, guess->sources, communicator);
     next->set_initial_guess([guess, &problem](std::int64_t point, State& u) {

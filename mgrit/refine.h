@@ -9,8 +9,9 @@
 //   refined->solver->state<double>(refined->solver->last_point());
 //
 // Every grid starts from the interpolated states of the previous grid; with Options::fmg, its first cycle is an
-// F-cycle, as in full multigrid. (Falgout, Manteuffel, O'Neill, Schroder: Multigrid reduction in time for nonlinear
-// parabolic problems: a case study, SIAM J. Sci. Comput. 39, 2017; XBraid's refinement does the same.)
+// F-cycle, as in full multigrid. Options::skip_downcycle, which would discard these states, applies to the first grid
+// only. (Falgout, Manteuffel, O'Neill, Schroder: Multigrid reduction in time for nonlinear parabolic problems: a case
+// study, SIAM J. Sci. Comput. 39, 2017; XBraid's refinement does the same.)
 //
 // Grids, states and norms are bitwise identical for any number of ranks.
 #ifndef PLAIT_MGRIT_REFINE_H_

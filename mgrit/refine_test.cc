@@ -189,17 +189,22 @@ TEST(SolveRefining, GoesOnFromTheStatesOfTheGridBefore) {
     }
   };
   for (const Storage storage : {Storage::kAllPoints, Storage::kCPoints}) {
-    Straight problem;
-    Options options = {.max_levels = 3, .cfactors = {2}, .max_iterations = 40, .tolerance = 1e-12};
-    options.storage = storage;
-    Refinement refinement = {.max_refinements = 2};
-    refinement.factor = [](const StepInterval& s, double) { return 1 + static_cast<int>(s.index % 3); };
-    auto refined = SolveRefining(problem, {0, 2, 21}, options, refinement, comm::testing::World());
-    ASSERT_TRUE(refined.ok()) << refined.status();
-    ASSERT_EQ(refined->stages.size(), 3u);
-    EXPECT_GT(refined->stages[0].solution.residual_norms[0], 0.1);
-    EXPECT_LT(refined->stages[1].solution.residual_norms[0], 1e-12);
-    EXPECT_LT(refined->stages[2].solution.residual_norms[0], 1e-12);
+    for (const bool skip : {false, true}) {
+      Straight problem;
+      Options options = {.max_levels = 3, .cfactors = {2}, .max_iterations = 40, .tolerance = 1e-12};
+      options.storage = storage;
+      options.skip_downcycle = skip;
+      Refinement refinement = {.max_refinements = 2};
+      refinement.factor = [](const StepInterval& s, double) { return 1 + static_cast<int>(s.index % 3); };
+      auto refined = SolveRefining(problem, {0, 2, 21}, options, refinement, comm::testing::World());
+      ASSERT_TRUE(refined.ok()) << refined.status();
+      ASSERT_EQ(refined->stages.size(), 3u);
+      const double first = refined->stages[0].solution.residual_norms[0];
+      EXPECT_TRUE(skip ? std::isnan(first) : first > 0.1) << first;
+      // Of the guess: the down-cycle of these grids is not skipped.
+      EXPECT_LT(refined->stages[1].solution.residual_norms[0], 1e-12);
+      EXPECT_LT(refined->stages[2].solution.residual_norms[0], 1e-12);
+    }
   }
 }
 

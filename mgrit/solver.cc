@@ -107,15 +107,19 @@ void Solver::Sweep(bool checks_end, Solution& solution) {
   hierarchy_.FinishMessages();
   solution.iterations = 1;
   solution.residual_norms = {0.0};
-  if (checks_end) {
-    const State* end = owns_points() ? hierarchy_.state(hierarchy_.grid().level(0).steps) : nullptr;
-    if (end != nullptr) problem_.PutNorm(0, *end);
-    solution.diverged = !std::isfinite(GlobalSquares(1)[0]);
-  }
+  solution.diverged = checks_end && !EndIsFinite();
   solution.converged = !solution.diverged;
   if (solution.diverged) solution.residual_norms = {kNoResidual};
   Report(solution);
   solution.work = hierarchy_.work();
+}
+
+// Of the last state, on the rank that owns it; the same on all ranks.
+bool Solver::EndIsFinite() {
+  const State* end = hierarchy_.state(hierarchy_.grid().level(0).steps);
+  std::int64_t fails[] = {end == nullptr || problem_.IsFinite(*end) ? 0 : 1};
+  communicator_.AllReduce(comm::BufferOf(absl::MakeSpan(fails)), comm::ReduceOp::kMax);
+  return fails[0] == 0;
 }
 
 double Solver::Iterate(int iteration) {

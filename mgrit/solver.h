@@ -137,6 +137,7 @@ class Solver {
   Solution Cycles(int first, int last, bool keeps_states);
   void Cycles(int first, int last, bool keeps_states, Solution& solution);
   void Sweep(bool checks_end, Solution& solution);
+  bool EndIsFinite();
   void RunCycle(int level, Cycle cycle);
   void RunFirstCycleFromCoarsest();
   double Iterate(int iteration);

@@ -106,33 +106,53 @@ TEST(Stop, ANormThatIsNotFiniteOnAllRanks) {
   }
 }
 
-// Every step to an F-point of level 0 is marked final once, at its final state; steps to C-points are not final.
+// Steps of level 0 are marked final once, at their final state, if they lead to F-points of the first C-interval or
+// are steps `first` and later; no others are.
+void ExpectFinal(const Options& options, std::int64_t steps, bool many, std::int64_t first) {
+  LinearSystem problem(3u, 1.5, 4u);
+  problem.set_prefers_many(many);
+  Solver solver(problem, {.start = 0, .stop = 1, .steps = steps}, options, comm::testing::World());
+  solver.Solve();
+  std::vector<std::int64_t> marks(static_cast<std::size_t>(steps), 0);
+  for (const auto& evaluation : problem.evaluations()) {
+    if (!evaluation.interval.final) continue;
+    EXPECT_EQ(evaluation.interval.level, 0);
+    ++marks[static_cast<std::size_t>(evaluation.interval.index)];
+    std::vector<double> input(3);
+    StateOperations<std::vector<double>>::Unpack(evaluation.input, input);
+    EXPECT_EQ(input, solver.state<std::vector<double>>(evaluation.interval.index));
+  }
+  comm::testing::World().AllReduce(comm::BufferOf(absl::MakeSpan(marks)));
+  const int cfactor = options.cfactors[0];
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const bool final = (step + 1) % cfactor != 0 && (step < cfactor || step >= first);
+    EXPECT_EQ(marks[static_cast<std::size_t>(step)], final ? 1 : 0)
+        << "step " << step << " of " << steps << ", many " << many << ", first " << first;
+  }
+}
+
 TEST(FinalSteps, AreTheStepsToFPointsOnce) {
   for (const std::int64_t steps : {64, 103, 23}) {
     for (const bool many : {false, true}) {
       for (const bool skip : {false, true}) {
-        const Options options = {
-            .max_levels = 3, .cfactors = {3, 2}, .skip_downcycle = skip, .max_iterations = 3};
-        LinearSystem problem(3u, 1.5, 4u);
-        problem.set_prefers_many(many);
-        const TimeGrid time = {.start = 0, .stop = 1, .steps = steps};
-        Solver solver(problem, time, options, comm::testing::World());
-        solver.Solve();
-        std::vector<std::int64_t> marks(static_cast<std::size_t>(steps), 0);
-        for (const auto& evaluation : problem.evaluations()) {
-          if (!evaluation.interval.final) continue;
-          EXPECT_EQ(evaluation.interval.level, 0);
-          ++marks[static_cast<std::size_t>(evaluation.interval.index)];
-          std::vector<double> input(3);
-          StateOperations<std::vector<double>>::Unpack(evaluation.input, input);
-          EXPECT_EQ(input, solver.state<std::vector<double>>(evaluation.interval.index));
-        }
-        comm::testing::World().AllReduce(comm::BufferOf(absl::MakeSpan(marks)));
-        for (std::int64_t step = 0; step < steps; ++step) {
-          EXPECT_EQ(marks[static_cast<std::size_t>(step)], (step + 1) % 3 == 0 ? 0 : 1)
-              << "step " << step << " of " << steps << ", many " << many;
-        }
+        ExpectFinal({.max_levels = 3, .cfactors = {3, 2}, .skip_downcycle = skip, .max_iterations = 3}, steps,
+                    many, /*first=*/0);
       }
+    }
+  }
+}
+
+TEST(FinalSteps, AreThoseThatTheFinalRelaxationTakes) {
+  for (const std::int64_t steps : {64, 63, 103, 23}) {
+    for (const bool many : {false, true}) {
+      Options options = {.max_levels = 3, .cfactors = {3, 2}, .max_iterations = 3};
+      options.residual_time = ResidualTime::kCycle;
+      ExpectFinal(options, steps, many, steps / 3 * 3);  // after the last C-point: no residual needs them
+      options.residual_time = ResidualTime::kRestriction;
+      options.final_relaxation = FinalRelaxation::kLastInterval;
+      ExpectFinal(options, steps, many, (steps - 1) / 3 * 3);
+      options.final_relaxation = FinalRelaxation::kNone;
+      ExpectFinal(options, steps, many, steps);
     }
   }
 }

@@ -23,9 +23,13 @@ struct StepInterval {
   double t_start = 0;
   double t_stop = 0;
   // True if `u` is the final state of its point and `out` will be that of the next: a step of the final relaxation
-  // (FinalRelaxation). A problem that will be differentiated may keep here what its adjoint needs. With
-  // Storage::kAllPoints, every step to an F-point of level 0 is final once per solve; C-points come from the coarse
-  // levels, so no step to them is final. In a serial sweep every step is final.
+  // (FinalRelaxation), or of the first C-interval of level 0, whose F-points follow from u_0 (not if periodic). A
+  // problem that will be differentiated may keep here what its adjoint needs. C-points come from the coarse levels, so
+  // no step to them is final. In a serial sweep every step is final.
+  // With Storage::kAllPoints and FinalRelaxation::kAllPoints, every step to an F-point of level 0 is final once per
+  // solve (those of the first C-interval again if the tolerance of inexact steps changes), but not with
+  // ResidualTime::kCycle: the last residual, not known to be the last when it is formed, leaves to the final relaxation
+  // only the F-points after the last C-point.
   bool final = false;
 
   // Iteration of the solve, from 0, and its progress from 0 (no residual yet) to 1 (near the tolerance; always 1 if

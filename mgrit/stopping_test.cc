@@ -2,6 +2,7 @@
 // scalar mode, which are known in closed form.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -174,6 +175,31 @@ TEST(Divergence, OfTheSerialSweep) {
   EXPECT_FALSE(solution.converged);
   EXPECT_TRUE(std::isnan(solution.last_residual_norm()));
   ExpectSameOnAllRanks(solution);
+}
+
+// Keeps its state, of which the norm measures the first number only.
+class HalfMeasured : public Problem<std::array<double, 2>> {
+ public:
+  using Pair = std::array<double, 2>;
+  explicit HalfMeasured(double unmeasured) : unmeasured_(unmeasured) {}
+  void Initialize(std::int64_t, double, Pair& u) override { u = {1, unmeasured_}; }
+  void Step(const StepInterval&, const Pair& u, Pair& out) override { out = u; }
+  std::optional<double> ResidualNorm(const Pair& residual) override { return std::fabs(residual[0]); }
+
+ private:
+  double unmeasured_;
+};
+
+TEST(Divergence, OfTheSerialSweepIsThatOfItsLastStateWhateverTheNorm) {
+  for (const double value : {kNan, std::numeric_limits<double>::infinity()}) {
+    HalfMeasured problem(value);
+    const Solution solution = Solver(problem, {0, 5, 64}, {}, comm::testing::World()).SolveSerially();
+    EXPECT_TRUE(solution.diverged) << value;
+    ExpectSameOnAllRanks(solution);
+  }
+  // Finite, though its square is not.
+  DahlquistProblem large({.u0 = 1e200});
+  EXPECT_TRUE(Solver(large, {0, 5, 64}, {}, comm::testing::World()).SolveSerially().converged);
 }
 
 // The states of a diverged solve do not affect the serial sweep, nor a later solve.

@@ -32,9 +32,9 @@ int Fail(const absl::Status& status, int code) {
 int Run(const Settings& settings, const PlannedJob& job) {
   const std::string command = base::ShellCommand(comm::LaunchCommand(job.plan));
   std::fprintf(stderr, "launch: %s\n", command.c_str());
+  base::TellRanksOfTerminal();
   const absl::StatusOr<comm::SuperviseOptions> options = OptionsToRun(settings, job);
   if (!options.ok()) return Fail(options.status(), 1);
-  base::TellRanksOfTerminal();
   const absl::StatusOr<int> code = comm::Supervise(*options);
   return code.ok() ? *code : Fail(code.status(), 1);
 }

@@ -2,12 +2,12 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/keep_freed_memory.h"
 #include "base/path.h"
+#include "base/processors.h"
 #include "base/status_macros.h"
 #include "comm/launch/launcher.h"
 #include "comm/launch/supervision/run_on_ranks.h"
@@ -96,9 +96,8 @@ int Main(int argc, char** argv) {
     const absl::Status planned = rank == 0 ? Plan(settings) : absl::OkStatus();
     return planned.ok() ? 0 : fail(planned);
   }
-  const absl::StatusOr<int> ranks =
-      training::RanksOfRun(settings.trainer->nproc, settings.trainer->mesh, launcher,
-                           static_cast<int>(std::thread::hardware_concurrency()));
+  const absl::StatusOr<int> ranks = training::RanksOfRun(settings.trainer->nproc, settings.trainer->mesh,
+                                                         launcher, base::UsableProcessors());
   if (!ranks.ok()) return fail(ranks.status());
   if (!launcher.starts_mpi() && *ranks > 1) return comm::RunOnRanks(*ranks, argv);
   base::KeepFreedMemory();

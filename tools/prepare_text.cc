@@ -1,15 +1,14 @@
 // Tokenizes a corpus of any size into token files: data/text/README.md.
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <iostream>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/flags.h"
 #include "base/path.h"
+#include "base/processors.h"
 #include "base/progress.h"
 #include "base/quantity.h"
 #include "base/terminal.h"
@@ -87,8 +86,7 @@ int Main(int argc, char** argv) {
         absl::StrCat("prepare_text: --threads=", options.threads, ": expected 0, or a number of threads"));
     return kUsageError;
   }
-  if (options.threads == 0)
-    options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  if (options.threads == 0) options.threads = base::UsableProcessors();
   std::optional<base::Progress> bar;
   const auto made = data::PrepareTokens(options, [&](std::int64_t read, std::int64_t total) {
     if (!bar.has_value()) {

@@ -73,6 +73,12 @@ std::string CheckFlags(const std::vector<std::string>& files) {
   if (absl::GetFlag(FLAGS_follow) && writes) {
     return "--follow: expected without --html and --mlflow";
   }
+  const std::string plots = absl::GetFlag(FLAGS_plots);
+  const bool has_plots = !plots.empty() && plots != "none";
+  if (absl::GetFlag(FLAGS_follow) && (has_plots || format != "text" || absl::GetFlag(FLAGS_columns) > 0)) {
+    return "--follow: expected without --format, --plots and --columns, which are of the text";
+  }
+  if (has_plots && format != "text") return "--plots: expected with --format=text";
   return "";
 }
 

@@ -1,9 +1,9 @@
 // Tests a cluster with a small data-parallel training: tools/dist_test/README.md.
 #include <cstdio>
 #include <string>
-#include <thread>
 
 #include "base/keep_freed_memory.h"
+#include "base/processors.h"
 #include "base/status_macros.h"
 #include "comm/launch/launcher.h"
 #include "comm/launch/supervision/run_on_ranks.h"
@@ -25,8 +25,8 @@ int Fail(const absl::Status& status, int rank, int code) {
 
 // The number of ranks that the run will have, after checking the mesh for it.
 absl::StatusOr<int> CheckedRanks(const Config& config, const comm::Launcher& launcher) {
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  PLAIT_ASSIGN_OR_RETURN(const int ranks, training::RanksOfRun(config.nproc, config.mesh, launcher, cores));
+  PLAIT_ASSIGN_OR_RETURN(const int ranks,
+                         training::RanksOfRun(config.nproc, config.mesh, launcher, base::UsableProcessors()));
   PLAIT_RETURN_IF_ERROR(MeshAxes(config, ranks).status());
   return ranks;
 }

@@ -112,7 +112,8 @@ int main(int argc, char** argv) {
            "sharded over ranks.",
        .examples = {"train_llama --nproc=2 --n-layers=24 --max-iters=8",
                     "train_llama --nproc=4 --mesh=dp_replicate=2,dp_shard=2 --data=input.txt --vocab-size=0",
-                    "mpirun -n 2 train_llama --init-from=llama --save-model=tuned --data=input.txt"},
+                    "mpirun -n 2 train_llama --init-from=llama --tokenizer=sentencepiece --save-model=tuned "
+                    "--data=input.txt"},
        .settings = settings,
        .run = [&](training::Run& run) { return llama_training::Train(settings, files, run); },
        .take_sizes = [&](training::Run& run) -> absl::Status {

@@ -72,8 +72,10 @@ void ReportModel(const VitSettings& s, const vit::VitOptions& o, std::int64_t im
       "config=ViTConfig(img_size=%d, batch_size=%d, num_heads=%d, head_dim=%d, depth=%d, patch_size=%d)",
       o.image_size, images, o.heads, o.head_dim, o.depth, o.patch_size));
   const models::Layer layers = vit::LayersOf(o, images);
+  const auto element_bytes = static_cast<std::int64_t>(c10::elementSize(s.compute_type()));
   run.log.Info("\n" + models::TableText(layers, {.depth = 1,
-                                                 .input_bytes = vit::InputBytes(o, images),
+                                                 .input_bytes = vit::InputBytes(o, images, element_bytes),
+                                                 .element_bytes = element_bytes,
                                                  .counting = models::Counting::kTorchinfo}));
   run.log.Info(absl::StrCat("Mult-adds of all tokens, with attention's products: ",
                             base::FormatCount(models::TotalsOf(layers).mult_adds),

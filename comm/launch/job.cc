@@ -60,7 +60,7 @@ void ReadScheduler(const Lookup& lookup, Job& job) {
 
 std::vector<HostSlots> SlurmHosts(const JobSources& sources, bool step, Job& job) {
   const char* list = FirstOf(sources.lookup, {"SLURM_JOB_NODELIST", "SLURM_NODELIST"});
-  // Under mpirun the step is that of its daemons, with one task on each host.
+  // Under mpirun the step is that of its daemons, with one task on each host; a shell of srun's is a step of its own.
   const bool daemons = !step && InSlurmStep(sources.lookup);
   const char* counts = daemons ? nullptr : FirstOf(sources.lookup, {"SLURM_TASKS_PER_NODE"});
   if (step && FirstOf(sources.lookup, {"SLURM_STEP_NODELIST"}) != nullptr) {
@@ -160,8 +160,22 @@ int NodeId(const JobSources& sources, bool listed, const Job& job) {
   return by_slurm >= 0 ? by_slurm : IndexOfHost(job.hosts, job.host);
 }
 
-int DevicesPerNode(const JobSources& sources) {
-  return NumberOf(sources.lookup, {"NGPU_PER_HOST", "SLURM_GPUS_ON_NODE"}, sources.devices);
+// As CUDA reads CUDA_VISIBLE_DEVICES: what follows an invalid entry does not count.
+int VisibleDevices(const JobSources& sources) {
+  const char* visible = sources.lookup("CUDA_VISIBLE_DEVICES");
+  if (visible == nullptr) return sources.devices;
+  int entries = 0;
+  for (const absl::string_view entry : absl::StrSplit(visible, ',')) {
+    if (entry.empty() || entry == "-1" || entry == "NoDevFiles") break;
+    ++entries;
+  }
+  return std::min(sources.devices, entries);
+}
+
+// A launcher may show each rank its own device only.
+int DevicesPerNode(const JobSources& sources, LauncherKind launcher) {
+  return NumberOf(sources.lookup, {"NGPU_PER_HOST", "SLURM_GPUS_ON_NODE"},
+                  launcher == LauncherKind::kNone ? VisibleDevices(sources) : sources.devices);
 }
 
 std::string LaunchCommand(const JobSources& sources, LauncherKind launcher) {
@@ -211,7 +225,7 @@ Job DetectJob(const JobSources& sources) {
   ReadNodes(sources, hosts, job);
   job.node_id = NodeId(sources, !hosts.empty(), job);
   job.machine = MachineName(sources.lookup, job.host);
-  job.devices_per_node = DevicesPerNode(sources);
+  job.devices_per_node = DevicesPerNode(sources, job.launcher);
   job.launch_command = LaunchCommand(sources, job.launcher);
   CheckLaunchers(sources.lookup, job);
   CheckScheduler(sources, !hosts.empty(), job);

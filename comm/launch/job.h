@@ -44,7 +44,7 @@ struct Job {
   Scheduler scheduler = Scheduler::kLocal;
   std::string job_id;          // empty without a scheduler
   std::string machine;         // "Frontier", "Polaris", ..., else the host's name
-  int devices_per_node = 0;    // accelerators
+  int devices_per_node = 0;    // accelerators; for no launcher those of CUDA_VISIBLE_DEVICES, if it is set
   std::string launch_command;  // as typed, words quoted for a shell; empty where it cannot be found
   std::string boot_id;         // tells hosts of the same name apart
 

@@ -28,8 +28,9 @@ std::string StartOrUnset(const LauncherTrace& trace) {
 
 void CheckHalf(const Lookup& lookup, const LauncherTrace& trace, Job& job) {
   const bool slurm = trace.kind == LauncherKind::kSlurm;
-  // Shells of salloc and sbatch have some of a step's variables, but no step.
-  if (slurm && !InSlurmStep(lookup) && job.scheduler == Scheduler::kSlurm) return;
+  // Shells of salloc and sbatch have some of a step's variables, but no step; those of srun have all.
+  const bool shell = InSlurmStep(lookup) ? trace.complete() : job.scheduler == Scheduler::kSlurm;
+  if (slurm && shell) return;
   const std::string& present = trace.has_rank ? trace.rank_variable : trace.size_variable;
   std::string missing = trace.has_rank ? trace.size_variable : trace.rank_variable;
   if (trace.has_rank && trace.has_size) missing = "SLURM_STEP_ID";
@@ -180,11 +181,11 @@ void CheckOwnHost(const JobSources& sources, Job& job) {
 void CheckLaunchers(const Lookup& lookup, Job& job) {
   std::vector<LauncherTrace> complete;
   for (const LauncherTrace& trace : TracesOfLaunchers(lookup)) {
-    const bool step = trace.kind != LauncherKind::kSlurm || InSlurmStep(lookup);
+    const bool of_ranks = trace.kind != LauncherKind::kSlurm || IsRankOfSrun(lookup);
     if (!trace.malformed.empty()) {
       job.contradictions.push_back(
           absl::StrCat(trace.malformed, ": expected an integer; ", StartOrUnset(trace)));
-    } else if (trace.complete() && step) {
+    } else if (trace.complete() && of_ranks) {
       CheckRanges(lookup, trace, job);
       complete.push_back(trace);
     } else if (job.launcher == LauncherKind::kNone || job.launcher == trace.kind) {

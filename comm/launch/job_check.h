@@ -2,7 +2,7 @@
 // what, where, what was expected, what to do. Internal to comm/launch/job.h.
 //
 // Not reported: an mpirun that uses part of its allocation, the SLURM_PROCID of the daemon by which
-// mpirun or Hydra started a rank, a shell of salloc or sbatch without ranks.
+// mpirun or Hydra started a rank, a shell of salloc, sbatch or srun without ranks.
 #ifndef PLAIT_COMM_LAUNCH_JOB_CHECK_H_
 #define PLAIT_COMM_LAUNCH_JOB_CHECK_H_
 

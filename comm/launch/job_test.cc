@@ -113,6 +113,14 @@ TEST(DetectJob, InteractiveStepOfSallocIsAShell) {
   EXPECT_THAT(job.contradictions, IsEmpty());
 }
 
+TEST(DetectJob, SingleTaskOfSrunWithoutPmiIsAShell) {
+  const Recorded shell = Recorded(testing::kSrunOnOneOfTwo).With("PMI_FD\nPMI_JOBID\nPMI_RANK\nPMI_SIZE");
+  const Job job = DetectJob(SourcesOf(shell, "frontier002"));
+  EXPECT_EQ(job.launcher, LauncherKind::kNone);
+  EXPECT_EQ(Hosts(job), "frontier001:1 frontier002:1");
+  EXPECT_THAT(job.contradictions, IsEmpty());
+}
+
 TEST(DetectJob, PalsWithoutSizeCountsHosts) {
   const Recorded pmix =
       Recorded(testing::kPals)
@@ -163,6 +171,21 @@ TEST(DetectJob, DevicesComeFromTheEnvironmentOrTheHost) {
   EXPECT_EQ(DetectJob(sources).devices_per_node, 4);
   sources.lookup = Recorded(testing::kSrun).With("SLURM_GPUS_ON_NODE=2").lookup();
   EXPECT_EQ(DetectJob(sources).devices_per_node, 2);
+}
+
+TEST(DetectJob, DevicesThatCudaHidesDoNotCount) {
+  const auto devices = [](absl::string_view environment, const std::string& visible) {
+    JobSources sources = SourcesOf(Recorded(environment).With("CUDA_VISIBLE_DEVICES=" + visible), "desk");
+    sources.devices = 4;
+    return DetectJob(sources).devices_per_node;
+  };
+  EXPECT_EQ(devices("", "2,3"), 2);
+  EXPECT_EQ(devices("", "GPU-8f1b,GPU-11aa,GPU-02e0"), 3);
+  EXPECT_EQ(devices("", "0,1,2,3,4,5"), 4);
+  EXPECT_EQ(devices("", "1,-1,0"), 1);
+  EXPECT_EQ(devices("", "NoDevFiles"), 0);
+  EXPECT_EQ(devices("", ""), 0);
+  EXPECT_EQ(devices(testing::kOpenMpi, "1"), 4);  // of this rank alone
 }
 
 TEST(DetectJob, FindsTheLaunchCommand) {

@@ -32,8 +32,15 @@ Words OpenMpiMapping(const LaunchPlan& plan) {
   return {"--map-by", absl::StrCat("ppr:", plan.ranks_per_node, ":node", cores)};
 }
 
+// Of the components that find a job's hosts (ras) and start daemons there (plm), none of a scheduler's. Names that this
+// Open MPI does not have are no error.
+Words OpenMpiWithoutScheduler() {
+  return {"--mca", "ras", "^slurm,gridengine,tm,lsf,alps", "--mca", "plm", "^slurm,tm,lsf,alps"};
+}
+
 Words OpenMpiCommand(const LaunchPlan& plan) {
   Words words = {plan.executable};
+  if (plan.this_machine) Append(words, OpenMpiWithoutScheduler());
   if (plan.as_root) words.push_back("--allow-run-as-root");
   if (plan.oversubscribe) words.push_back("--oversubscribe");
   Append(words, OpenMpiMapping(plan));

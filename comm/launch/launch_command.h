@@ -42,6 +42,7 @@ struct LaunchPlan {
   Binding binding = Binding::kNone;
   bool oversubscribe = false;         // allow more ranks than cores
   bool as_root = false;               // allow root, which Open MPI refuses by default
+  bool this_machine = false;          // Open MPI: not on the hosts of a scheduler's job, but here
   std::string mpi_plugin = {};        // srun's --mpi
   std::vector<HostSlots> hosts = {};  // empty: this machine, or the whole allocation
   std::string host_file = {};  // the same, in the starter's format; preferred to `hosts`, but not by srun

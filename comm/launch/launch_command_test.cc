@@ -58,6 +58,9 @@ std::vector<Composed> Table() {
       {{.ranks = 3, .cores_per_rank = 2, .binding = Binding::kDepth, .host_file = "h", .program = {"p"}},
        "mpirun --map-by slot:PE=2 --bind-to core -n 3 --hostfile h p"},
       {{.ranks = 9, .oversubscribe = true, .program = {"p"}}, "mpirun --oversubscribe --bind-to none -n 9 p"},
+      {{.ranks = 2, .this_machine = true, .program = {"p"}},
+       "mpirun --mca ras '^slurm,gridengine,tm,lsf,alps' --mca plm '^slurm,tm,lsf,alps' --bind-to none -n 2 "
+       "p"},
       {{.ranks = 2, .binding = Binding::kNuma, .program = {"p"}}, "mpirun --bind-to numa -n 2 p"},
       {{.starter = Starter::kHydra,
         .executable = "mpiexec",

@@ -28,6 +28,9 @@ const char* Environment(const char* name) {
        {"PALS_LOCAL_RANKID", "2"},
        {"PALS_LOCAL_SIZE", "4"}},
       {{"PMI_RANK", "3"}, {"PMI_SIZE", "4"}, {"PMI_LOCAL_RANK", "1"}, {"PMI_LOCAL_SIZE", "2"}},
+      {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_STEP_ID", "0"}},  // srun --pty bash
+      {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_STEP_ID", "0"}, {"PMIX_RANK", "0"}},
+      {{"RANK", "0"}, {"WORLD_SIZE", "1"}},
   };
   const auto found = kCases[kCase].find(name);
   return found == kCases[kCase].end() ? nullptr : found->second.c_str();
@@ -51,12 +54,23 @@ TEST(DetectLauncher, TellsLaunchersApart) {
   Expect(DetectLauncher(Environment<6>), LauncherKind::kNone, 0, 1, 0, 1);
   Expect(DetectLauncher(Environment<7>), LauncherKind::kPals, 6, 8, 2, 4);
   Expect(DetectLauncher(Environment<8>), LauncherKind::kPmi, 3, 4, 1, 2);
+  Expect(DetectLauncher(Environment<9>), LauncherKind::kNone, 0, 1, 0, 1);
+  Expect(DetectLauncher(Environment<10>), LauncherKind::kSlurm, 0, 1, 0, 1);
 }
 
 TEST(DetectLauncher, OnlyMpiLaunchersStartMpi) {
   EXPECT_TRUE(DetectLauncher(Environment<1>).starts_mpi());
   EXPECT_FALSE(DetectLauncher(Environment<0>).starts_mpi());
   EXPECT_FALSE(DetectLauncher(Environment<5>).starts_mpi());
+}
+
+TEST(CheckTorchrun, ItsProcessesCannotFindEachOther) {
+  EXPECT_EQ(
+      CheckTorchrun(DetectLauncher(Environment<5>)).message(),
+      "torchrun (WORLD_SIZE=2) starts no MPI, without which its processes cannot find each other; start "
+      "the program with mpirun, srun or launch, or unset RANK and WORLD_SIZE to run it alone");
+  EXPECT_TRUE(CheckTorchrun(DetectLauncher(Environment<11>)).ok()) << "a process alone";
+  EXPECT_TRUE(CheckTorchrun(DetectLauncher(Environment<1>)).ok()) << "mpirun";
 }
 
 TEST(CheckPmi, IsWhatSrunMustGive) {

@@ -76,6 +76,12 @@ std::optional<int> ReadNumber(const Lookup& lookup, const Names& names, std::str
   return std::nullopt;
 }
 
+// Of Slurm's plugins pmix and pmi2, and of cray_shasta.
+bool HasPmi(const Lookup& lookup) {
+  constexpr std::array kPmi = {"PMIX_RANK", "PMI_FD", "PMI_RANK", "PMI_CONTROL_PORT", "PMI_SHARED_SECRET"};
+  return std::any_of(kPmi.begin(), kPmi.end(), [&](const char* name) { return lookup(name) != nullptr; });
+}
+
 // "4(x2),1" on node 2 is 1.
 std::optional<int> SlurmLocalSize(const Lookup& lookup, std::optional<int> node_id) {
   for (const char* name : {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}) {
@@ -144,16 +150,20 @@ const char* NameOf(LauncherKind kind) {
 }
 
 absl::Status CheckPmi(const Launcher& launcher, const Lookup& lookup) {
-  // Of Slurm's plugins pmix and pmi2, and of cray_shasta.
-  constexpr std::array kPmi = {"PMIX_RANK", "PMI_FD", "PMI_RANK", "PMI_CONTROL_PORT", "PMI_SHARED_SECRET"};
-  const bool has_pmi =
-      std::any_of(kPmi.begin(), kPmi.end(), [&](const char* name) { return lookup(name) != nullptr; });
-  if (launcher.kind != LauncherKind::kSlurm || has_pmi) return absl::OkStatus();
+  if (launcher.kind != LauncherKind::kSlurm || HasPmi(lookup)) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "srun started this process without PMI, which MPI needs to find the other ranks; use srun --mpi=pmix "
       "(srun "
       "--mpi=list shows "
       "what there is), launch, or mpirun");
+}
+
+absl::Status CheckTorchrun(const Launcher& launcher) {
+  if (launcher.kind != LauncherKind::kTorchrun || launcher.size <= 1) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("torchrun (WORLD_SIZE=", launcher.size,
+                   ") starts no MPI, without which its processes cannot find each other; start the program "
+                   "with mpirun, srun or launch, or unset RANK and WORLD_SIZE to run it alone"));
 }
 
 absl::Status CheckAddressSpaceOfRank() {
@@ -194,11 +204,16 @@ bool InSlurmStep(const Lookup& lookup) {
   return text != nullptr && (!absl::SimpleAtoi(text, &step) || step < kInteractiveStep);
 }
 
+bool IsRankOfSrun(const Lookup& lookup) {
+  return InSlurmStep(lookup) &&
+         (HasPmi(lookup) || Trace(lookup, SignatureOf(LauncherKind::kSlurm)).size != 1);
+}
+
 Launcher DetectLauncher(const Lookup& lookup) {
   for (const LauncherTrace& trace : TracesOfLaunchers(lookup)) {
     if (!trace.complete()) continue;
     // An allocation's shell also has SLURM_PROCID.
-    if (trace.kind == LauncherKind::kSlurm && !InSlurmStep(lookup)) continue;
+    if (trace.kind == LauncherKind::kSlurm && !IsRankOfSrun(lookup)) continue;
     if (IsSrunInDisguise(lookup, trace)) continue;
     return {.kind = trace.kind,
             .rank = *trace.rank,

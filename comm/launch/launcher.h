@@ -41,14 +41,18 @@ struct Launcher {
   bool starts_mpi() const { return kind != LauncherKind::kNone && kind != LauncherKind::kTorchrun; }
 };
 
-// The first launcher in the order of LauncherKind that has set rank and size. The shell of a Slurm allocation (salloc,
-// sbatch) counts as no launcher. Numbers are not validated: DetectJob reports inconsistent ones.
+// The first launcher in the order of LauncherKind that has set rank and size. A shell in a Slurm allocation (salloc,
+// sbatch, srun --pty) counts as no launcher. Numbers are not validated: DetectJob reports inconsistent ones.
 Launcher DetectLauncher(const Lookup& lookup);
 Launcher DetectLauncher();
 
 // FAILED_PRECONDITION if srun started this process without PMI, which MPI needs to find its ranks: MPI_Init would print
 // pages on every rank without naming the cause. Local.
 absl::Status CheckPmi(const Launcher& launcher, const Lookup& lookup);
+
+// FAILED_PRECONDITION if torchrun started more than one process: it starts no MPI, and each would be a job of its own.
+// Local.
+absl::Status CheckTorchrun(const Launcher& launcher);
 
 // RESOURCE_EXHAUSTED if a limit on address space (ulimit -v) leaves less than the 512 MiB that a rank needs to start
 // MPI, which would crash. Local.
@@ -72,6 +76,10 @@ std::vector<LauncherTrace> TracesOfLaunchers(const Lookup& lookup);
 // Whether srun started this process, or an ancestor, as a step of a Slurm job. The shells of sbatch, and of salloc
 // where it opens one on the first node, have reserved step numbers and do not count.
 bool InSlurmStep(const Lookup& lookup);
+
+// Whether srun started this process as a rank: in a step, and with PMI if it is the step's only task. A single task
+// without PMI is a shell (srun --pty bash), or a program that starts its own ranks.
+bool IsRankOfSrun(const Lookup& lookup);
 
 }  // namespace plait::comm
 

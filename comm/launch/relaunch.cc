@@ -4,13 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/path.h"
+#include "base/processors.h"
 #include "base/status_macros.h"
 #include "comm/launch/launcher.h"
 
@@ -57,6 +58,11 @@ absl::StatusOr<FoundStarter> FindForRelaunch() {
 
 }  // namespace
 
+bool InAllocation(const Lookup& lookup) {
+  constexpr std::array kJobs = {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "PE_HOSTFILE", "LSB_JOBID"};
+  return std::any_of(kJobs.begin(), kJobs.end(), [&](const char* name) { return lookup(name) != nullptr; });
+}
+
 LaunchPlan RelaunchPlan(const FoundStarter& found, const RelaunchOptions& options, const std::string& program,
                         const std::vector<std::string>& arguments) {
   // Open MPI's own limit is the number of physical cores. Ranks are not bound: two jobs would be bound to the
@@ -67,6 +73,7 @@ LaunchPlan RelaunchPlan(const FoundStarter& found, const RelaunchOptions& option
                      .binding = Binding::kNone,
                      .oversubscribe = true,
                      .as_root = options.as_root,
+                     .this_machine = options.in_allocation,
                      .mpi_plugin = found.mpi_plugin,
                      .program = {program}};
   if (options.set_one_thread) plan.environment = {{"OMP_NUM_THREADS", "1"}};
@@ -76,7 +83,7 @@ LaunchPlan RelaunchPlan(const FoundStarter& found, const RelaunchOptions& option
 
 absl::Status CheckRanksOfHost(int ranks) {
   if (ranks < 1) return absl::InvalidArgumentError(absl::StrCat("cannot run on ", ranks, " ranks"));
-  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int cores = base::UsableProcessors();
   if (ranks > kMostRanksPerCore * cores) {
     return absl::InvalidArgumentError(
         absl::StrCat("--nproc=", ranks, ": this machine has ", cores, " cores; expected at most ",
@@ -88,6 +95,7 @@ absl::Status CheckRanksOfHost(int ranks) {
 }
 
 absl::StatusOr<std::vector<std::string>> RelaunchCommand(int ranks, char** argv) {
+  PLAIT_RETURN_IF_ERROR(CheckTorchrun(DetectLauncher()));
   PLAIT_RETURN_IF_ERROR(CheckRanksOfHost(ranks));
   PLAIT_RETURN_IF_ERROR(CheckAddressSpaceOfRank());
   std::error_code error;
@@ -98,6 +106,7 @@ absl::StatusOr<std::vector<std::string>> RelaunchCommand(int ranks, char** argv)
   for (char** argument = argv + 1; *argument != nullptr; ++argument) arguments.push_back(*argument);
   return LaunchCommand(RelaunchPlan(found,
                                     {.ranks = ranks,
+                                     .in_allocation = InAllocation(ProcessEnvironment()),
                                      .as_root = geteuid() == 0,
                                      .set_one_thread = std::getenv("OMP_NUM_THREADS") == nullptr},
                                     program, arguments));

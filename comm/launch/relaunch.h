@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "comm/launch/launch_command.h"
+#include "comm/launch/launcher.h"
 #include "comm/launch/starter.h"
 
 namespace plait::comm {
@@ -18,9 +19,14 @@ inline constexpr char kLaunchCommandVariable[] = "PLAIT_LAUNCH_COMMAND";
 
 struct RelaunchOptions {
   int ranks = 1;
+  bool in_allocation = false;  // see InAllocation
   bool as_root = false;        // allow root, which Open MPI refuses by default
   bool set_one_thread = true;  // sets OMP_NUM_THREADS=1: ranks share the cores
 };
+
+// Whether this process belongs to a job of a scheduler (Slurm, PBS, Grid Engine, LSF), over whose hosts
+// Open MPI's mpirun would distribute the ranks.
+bool InAllocation(const Lookup& lookup);
 
 // A plan for options.ranks ranks on this machine, unbound and oversubscribed if necessary. `program` must be an
 // absolute path, so that mpirun does not take it for an option.
@@ -33,8 +39,8 @@ LaunchPlan RelaunchPlan(const FoundStarter& found, const RelaunchOptions& option
 absl::Status CheckRanksOfHost(int ranks);
 
 // Returns the command that runs this program with its arguments (argv[0] excluded) on `ranks` ranks under mpirun, or
-// the starter found in its place. Errors of CheckRanksOfHost and CheckAddressSpaceOfRank; NOT_FOUND if there is no
-// starter.
+// the starter found in its place. Errors of CheckTorchrun, CheckRanksOfHost and CheckAddressSpaceOfRank; NOT_FOUND if
+// there is no starter.
 absl::StatusOr<std::vector<std::string>> RelaunchCommand(int ranks, char** argv);
 
 }  // namespace plait::comm

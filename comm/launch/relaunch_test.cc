@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <thread>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "base/processors.h"
 #include "base/text.h"
+#include "comm/launch/testing/recorded_environments.h"
 
 namespace plait::comm {
 namespace {
@@ -29,6 +30,17 @@ TEST(RelaunchPlan, AddsNothingThatIsNotNeeded) {
             "mpirun --oversubscribe --bind-to none -n 2 /bin/train");
 }
 
+// Open MPI would take the hosts of the job, of which this machine may be none.
+TEST(RelaunchPlan, StaysOnThisMachineInAnAllocation) {
+  EXPECT_EQ(Command(kMpirun, {.ranks = 2, .in_allocation = true, .set_one_thread = false}, {}),
+            "mpirun --mca ras '^slurm,gridengine,tm,lsf,alps' --mca plm '^slurm,tm,lsf,alps' --oversubscribe "
+            "--bind-to none -n 2 /bin/train");
+  EXPECT_TRUE(InAllocation(testing::Recorded(testing::kSallocShell).lookup()));
+  EXPECT_TRUE(InAllocation(testing::Recorded(testing::kPbsShell).lookup()));
+  EXPECT_TRUE(InAllocation(testing::Recorded("PE_HOSTFILE=/var/spool/hosts\n").lookup()));
+  EXPECT_FALSE(InAllocation(testing::Recorded("HOME=/home/ada\n").lookup()));
+}
+
 TEST(RelaunchPlan, OtherStarters) {
   EXPECT_EQ(
       Command({.starter = Starter::kHydra, .executable = "mpiexec"}, {.ranks = 2, .as_root = true}, {"a b"}),
@@ -39,12 +51,23 @@ TEST(RelaunchPlan, OtherStarters) {
       "--overcommit -n 2 -c 1 --cpu-bind=none /bin/train");
 }
 
+// Each of its processes would start ranks of its own.
+TEST(RelaunchCommand, RefusesTorchrun) {
+  char program[] = "train";
+  char* argv[] = {program, nullptr};
+  setenv("RANK", "1", 1);
+  setenv("WORLD_SIZE", "2", 1);
+  EXPECT_EQ(RelaunchCommand(1, argv).status().code(), absl::StatusCode::kFailedPrecondition);
+  unsetenv("RANK");
+  unsetenv("WORLD_SIZE");
+}
+
 TEST(RelaunchCommand, RefusesNoRanksAndTooMany) {
   char program[] = "train";
   char* argv[] = {program, nullptr};
   EXPECT_EQ(RelaunchCommand(0, argv).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(RelaunchCommand(1 << 20, argv).status().code(), absl::StatusCode::kInvalidArgument);
-  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int cores = base::UsableProcessors();
   EXPECT_TRUE(CheckRanksOfHost(32 * cores).ok());
   EXPECT_EQ(
       CheckRanksOfHost(32 * cores + 1).message(),

@@ -1,6 +1,7 @@
 // Fault injection: fault_program FAULT RANK, run under mpirun by fault_test.sh and start_test.sh. Rank 0 prints the
 // time of the fault.
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -54,10 +55,19 @@ void MissSend(const Communicator& tp, int guilty) {
   if (tp.rank() == guilty) sleep(600);
 }
 
+// As under ulimit -u, which does not bind root: threads get larger stacks than there is address space.
+void ForbidThreads() {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, std::size_t{1} << 50);
+  pthread_setattr_default_np(&attributes);
+}
+
 // Before the session: the rank is known from mpirun alone.
 void MissStart(const std::string& fault, int guilty) {
   const char* rank = getenv("OMPI_COMM_WORLD_RANK");
   if (rank == nullptr || std::stoi(rank) != guilty) return;
+  if (fault == "no_thread") ForbidThreads();
   if (fault == "no_roll_call") MPI_Init(nullptr, nullptr);
   if (fault == "no_mpi" || fault == "no_roll_call") sleep(600);
 }

@@ -47,13 +47,14 @@ absl::Status AppendFile::Clear() {
   return file_.Truncate(0);
 }
 
-absl::Status MoveAside(const std::string& path) {
+absl::StatusOr<std::string> MoveAside(const std::string& path) {
   std::error_code error;
-  if (!fs::exists(path, error)) return absl::OkStatus();
+  if (!fs::exists(path, error)) return std::string();
   int number = 1;
   while (fs::exists(absl::StrCat(path, ".", number), error)) ++number;
-  fs::rename(path, absl::StrCat(path, ".", number), error);
-  if (!error) return absl::OkStatus();
+  std::string aside = absl::StrCat(path, ".", number);
+  fs::rename(path, aside, error);
+  if (!error) return aside;
   return absl::ErrnoToStatus(error.value(), absl::StrCat(path, ": cannot be moved aside"));
 }
 

@@ -38,8 +38,9 @@ class AppendFile {
   std::int64_t size_;
 };
 
-// Renames an existing file or directory to PATH.1, PATH.2, ..., the first name that is free. OK if there is none.
-absl::Status MoveAside(const std::string& path);
+// Renames an existing file or directory to PATH.1, PATH.2, ..., the first name that is free, and returns it. Empty if
+// there is nothing at `path`.
+absl::StatusOr<std::string> MoveAside(const std::string& path);
 
 }  // namespace plait::data
 

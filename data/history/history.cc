@@ -47,16 +47,6 @@ bool HasDraws(const std::string& journal_path) {
   return journal.Next(draw);
 }
 
-absl::Status MakeRoom(const std::string& path, bool move_old_aside) {
-  if (move_old_aside) {
-    if (fs::exists(path)) PLAIT_RETURN_IF_ERROR(History::Recover(path));
-    return MoveAside(path);
-  }
-  if (!fs::exists(path) && !HasDraws(JournalPathOf(path))) return absl::OkStatus();
-  return absl::AlreadyExistsError(
-      absl::StrCat(path, ": holds an earlier run: choose another name, resume that run, or remove the file"));
-}
-
 // The file then has `draws` draws.
 absl::Status AppendAll(File& file, const JournalWriter& journal, std::int64_t draws) {
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t held, AppendJournal(file, journal.path()));
@@ -102,9 +92,20 @@ History::~History() {
   TellSinks([](HistorySink& sink) { return sink.Close(false); });
 }
 
+absl::Status History::CheckFree(const std::string& path) {
+  if (!fs::exists(path) && !HasDraws(JournalPathOf(path))) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat(path, ": holds an earlier run: choose another name, resume that run, or remove the file"));
+}
+
+absl::StatusOr<std::string> History::SetAside(const std::string& path) {
+  if (fs::exists(path)) PLAIT_RETURN_IF_ERROR(Recover(path));
+  return MoveAside(path);
+}
+
 absl::StatusOr<std::unique_ptr<History>> History::Create(const std::string& path,
                                                          const HistoryOptions& options) {
-  PLAIT_RETURN_IF_ERROR(MakeRoom(path, options.move_old_aside));
+  PLAIT_RETURN_IF_ERROR(options.move_old_aside ? SetAside(path).status() : CheckFree(path));
   PLAIT_ASSIGN_OR_RETURN(JournalWriter journal, JournalWriter::Open(JournalPathOf(path)));
   // An old journal must not be taken for the new file's.
   PLAIT_RETURN_IF_ERROR(journal.Restart({}));

@@ -45,16 +45,22 @@ namespace plait::data {
 struct HistoryOptions {
   // Root attributes that describe the run: RunAttributes (run_attributes.h).
   std::map<std::string, std::string> attributes = {};
-  // An existing file of this name: AlreadyExists, or if true it is renamed to FILE.1, FILE.2, ...
+  // An existing file of this name: AlreadyExists (CheckFree), or if true it is renamed (SetAside).
   bool move_old_aside = false;
   double commit_seconds = 5;  // least time between two commits by Append
 };
 
 class History {
  public:
-  // Creates a history and its file. AlreadyExists if there is a file of this name, or the journal of a killed
-  // run, unless `move_old_aside`: an old run is never appended to silently. FailedPrecondition if another
-  // process writes it.
+  // AlreadyExists if there is a file of this name, or the journal of a killed run: an old run is never appended to
+  // silently.
+  static absl::Status CheckFree(const std::string& path);
+  // Renames an existing file, with the draws of its journal, to FILE.1, FILE.2, ... and returns that name; empty if
+  // there is none. FailedPrecondition if another process writes it; DataLoss if it has a journal and is not a history.
+  static absl::StatusOr<std::string> SetAside(const std::string& path);
+
+  // Creates a history and its file. Errors of CheckFree, or with `move_old_aside` of SetAside; FailedPrecondition if
+  // another process writes it.
   static absl::StatusOr<std::unique_ptr<History>> Create(const std::string& path,
                                                          const HistoryOptions& options);
 

@@ -30,6 +30,8 @@ class HistorySink {
   virtual absl::Status Add(const Draw& draw) = 0;
   // The last call. `complete`: the run called History::Close.
   virtual absl::Status Close(bool /*complete*/) { return absl::OkStatus(); }
+  // Instead of all others, where the run does not begin after all: removes the file that was made.
+  virtual void Discard() {}
 };
 
 // Comma-separated values:

@@ -128,6 +128,7 @@ class TensorboardSink : public HistorySink {
   absl::Status Begin(const TensorboardOptions& options);
   absl::Status Add(const Draw& draw) override;
   absl::Status Close(bool complete) override;
+  void Discard() override { unlink(file_.path().c_str()); }
 
  private:
   absl::Status Write(const tensorboard::Summary& summary, std::int64_t step, double unix_seconds);

@@ -1,4 +1,6 @@
 // CSV and JSON lines.
+#include <unistd.h>
+
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -33,6 +35,7 @@ class CsvSink : public HistorySink {
   absl::Status Declare(const Metric& metric) override;
   absl::Status Add(const Draw& draw) override;
   absl::Status Close(bool complete) override;
+  void Discard() override { unlink(file_.path().c_str()); }
 
  private:
   struct Columns {
@@ -134,6 +137,7 @@ class JsonLinesSink : public HistorySink {
  public:
   explicit JsonLinesSink(AppendFile file) : file_(std::move(file)) {}
   absl::Status Add(const Draw& draw) override;
+  void Discard() override { unlink(file_.path().c_str()); }
 
  private:
   AppendFile file_;

@@ -11,9 +11,9 @@
 
 namespace plait::data {
 
-// Always returns 3 channels, RGB; alpha is dropped. InvalidArgument: neither JPEG nor PNG, or an unsupported pixel
-// format; DataLoss: damaged or truncated; ResourceExhausted. Local; uses one thread. Silences FFmpeg's log in this
-// process.
+// Always returns 3 channels, RGB; alpha is dropped, 16 bits are rounded to 8. InvalidArgument: neither JPEG nor PNG, or
+// an unsupported pixel format; DataLoss: damaged or truncated; ResourceExhausted. Local; uses one thread. Silences
+// FFmpeg's log in this process.
 absl::StatusOr<Image> DecodeImage(absl::string_view bytes);
 
 }  // namespace plait::data

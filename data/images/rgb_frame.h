@@ -23,8 +23,9 @@ struct FreeFfmpeg {
 template <typename T>
 using FfmpegOwned = std::unique_ptr<T, FreeFfmpeg>;
 
-// Converts a frame to RGB. YCbCr is taken as ITU-R BT.601, as in JFIF, unless the frame says BT.709. InvalidArgument:
-// unsupported pixel format. Local.
+// Converts a frame to RGB, of any size in any subsampling of chroma. YCbCr is taken as ITU-R BT.601, as in JFIF, unless
+// the frame says BT.709. 16 bits of grey or RGB are rounded to the nearest of 8. InvalidArgument: unsupported pixel
+// format; ResourceExhausted. Local.
 absl::StatusOr<Image> RgbOf(const AVFrame& frame);
 
 }  // namespace plait::data

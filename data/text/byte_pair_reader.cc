@@ -14,6 +14,7 @@
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/checked_array.h"
 #include "data/text/byte_pair_tokenizer.h"
+#include "data/text/tokenizer_settings.h"
 #include "nlohmann/json.hpp"
 
 namespace plait::data {
@@ -214,6 +215,7 @@ absl::StatusOr<BytePairTokenizer> BytePairTokenizer::Load(const std::string& fol
     const std::string merges_path = absl::StrCat(folder, "/", merges_file);
     std::error_code ignored;
     if (!std::filesystem::exists(vocabulary_path, ignored)) continue;
+    PLAIT_RETURN_IF_ERROR(CheckCutsAsGpt2(absl::StrCat(folder, "/", kPipelineFile)));
     PLAIT_ASSIGN_OR_RETURN(const std::string vocabulary, ReadWholeFile(vocabulary_path, kMostBytes));
     PLAIT_ASSIGN_OR_RETURN(const std::string merges, ReadWholeFile(merges_path, kMostBytes));
     return Parse(vocabulary, merges, vocabulary_path, merges_path);

@@ -238,6 +238,63 @@ TEST(BytePairTokenizer, LoadTakesBothNames) {
   }
 }
 
+// A folder with the learned vocabulary and this tokenizer.json.
+absl::Status StatusBeside(const std::string& pipeline) {
+  const std::string folder = ::testing::TempDir() + "/pipeline";
+  EXPECT_TRUE(MakeFolders(folder).ok());
+  Write(folder + "/vocab.json", Learned().vocabulary);
+  Write(folder + "/merges.txt", Learned().merges);
+  Write(folder + "/tokenizer.json", pipeline);
+  return BytePairTokenizer::Load(folder).status();
+}
+
+std::string Pipeline(const std::string& cutter, const std::string& normalizer = "null") {
+  return absl::StrCat(R"({"version": "1.0", "normalizer": )", normalizer, R"(, "pre_tokenizer": )", cutter,
+                      R"(, "model": {"type": "BPE"}})");
+}
+
+TEST(BytePairTokenizer, TakesThePipelineOfGpt2) {
+  for (const char* more : {"", R"(, "use_regex": true)"}) {
+    const absl::Status status = StatusBeside(Pipeline(
+        absl::StrCat(R"({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true)", more, "}")));
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  const absl::Status status = StatusBeside(R"({"pre_tokenizer": {"type": "ByteLevel"}})");
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(BytePairTokenizer, OtherPipelinesAreRefused) {
+  const std::pair<std::string, std::string> cases[] = {
+      {Pipeline("null"), "\"pre_tokenizer\" is null; expected GPT-2's"},
+      {R"({"model": {}})", "\"pre_tokenizer\" is null; expected GPT-2's"},
+      {Pipeline(R"("ByteLevel")"), "\"pre_tokenizer\" is \"ByteLevel\"; expected GPT-2's"},
+      {Pipeline(R"({"type": "ByteLevel", "use_regex": false})"), "\"use_regex\":false}; expected GPT-2's"},
+      {Pipeline(R"({"type": "ByteLevel", "use_regex": 1})"), "\"use_regex\":1}; expected GPT-2's"},
+      {Pipeline(R"({"add_prefix_space": true, "type": "ByteLevel"})"),
+       "\"pre_tokenizer\" is {\"add_prefix_space"},
+      // As Llama 3's.
+      {Pipeline(R"({"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": "\\n"}},
+                    {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]})"),
+       "\"pre_tokenizer\" is {\"pretokenizers\":"},
+      // As GPT-NeoX's.
+      {Pipeline(R"({"type": "ByteLevel"})", R"({"type": "NFC"})"),
+       "\"normalizer\" is {\"type\":\"NFC\"}; expected null"},
+  };
+  for (const auto& [pipeline, message] : cases) {
+    const absl::Status status = StatusBeside(pipeline);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("/pipeline/tokenizer.json: "));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+    EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\n")));
+  }
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  for (const std::string& damaged : {std::string(), std::string("[1]"), std::string("{"), Pipeline(deep)}) {
+    const absl::Status status = StatusBeside(damaged);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("tokenizer.json: expected a JSON object"));
+  }
+}
+
 TEST(BytePairTokenizer, UnknownIdsAreRefused) {
   const BytePairTokenizer tokenizer = LearnedTokenizer();
   for (const std::int32_t id : {-1, 376, 2000000000}) {

@@ -4,7 +4,7 @@
 //                          PrepareTokens({.input = "corpus", .bpe_folder = "gpt2", .out = "tokens"}));
 //
 //   out/train.bin, train.idx, val.bin, val.idx   data/text/token_file.h; uint16 of up to 65,536 tokens, else int32
-//   out/vocab.json, merges.txt, or tokenizer.model   the tokenizer's files
+//   out/vocab.json, merges.txt, or tokenizer.model   the tokenizer's files (TokenizerFiles)
 //
 // Files of another tokenizer in `out` are removed, unless `out` is `bpe_folder`.
 //

@@ -242,6 +242,24 @@ TEST_F(PrepareTokensTest, SentencePieces) {
   EXPECT_EQ((*LoadTokenizer(In("out")))->name(), "GPT-2 byte pairs");
 }
 
+// What says how the vocabulary is used goes with it, and with it only.
+TEST_F(PrepareTokensTest, SettingsOfTheTokenizerGoWithIt) {
+  Write("two.jsonl", "{\"text\": \"the cat\"}\n{\"text\": \"the mat\"}\n");
+  std::filesystem::create_directories(In("pieces"));
+  std::filesystem::copy_file("data/text/testing/tokenizer.model", In("pieces/tokenizer.model"));
+  Write("pieces/tokenizer_config.json", "{\"add_bos_token\": false}");
+  TokenOptions options = Options("two.jsonl");
+  options.bpe_folder = In("pieces");
+  ASSERT_TRUE(PrepareTokens(options).ok());
+  const std::vector<std::int32_t> ids = IdsOf(In("out/train.bin"));
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), 1), 0);
+  EXPECT_EQ((*LoadTokenizer(In("out")))->digest(), (*LoadTokenizer(In("pieces")))->digest());
+  std::filesystem::remove(In("pieces/tokenizer_config.json"));
+  ASSERT_TRUE(PrepareTokens(options).ok());
+  EXPECT_FALSE(std::filesystem::exists(In("out/tokenizer_config.json")));
+  EXPECT_EQ(IdsOf(In("out/train.bin")).front(), 1);
+}
+
 // val.idx cannot get its name where a folder has it, which comes behind the vocabulary.
 TEST_F(PrepareTokensTest, NoIdsBesideAnotherVocabularyOrIndex) {
   Write("two.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n");

@@ -20,6 +20,7 @@
 #include "data/hdf5/checked_array.h"
 #include "data/text/merge_pairs.h"
 #include "data/text/sentence_piece_model.pb.h"
+#include "data/text/tokenizer_settings.h"
 
 namespace plait::data {
 namespace {
@@ -176,7 +177,13 @@ absl::StatusOr<SentencePieceTokenizer> SentencePieceTokenizer::Load(const std::s
         absl::StrCat(path, ": no such file; a Llama's comes with any copy of its model"));
   }
   PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path, kMostBytes));
-  return Parse(bytes, path);
+  PLAIT_ASSIGN_OR_RETURN(SentencePieceTokenizer tokenizer, Parse(bytes, path));
+  PLAIT_ASSIGN_OR_RETURN(const bool adds_begin, AddsBeginOfText(absl::StrCat(folder, "/", kSettingsFile)));
+  if (!adds_begin && tokenizer.begin_.has_value()) {
+    tokenizer.begin_.reset();
+    tokenizer.digest_ = ~tokenizer.digest_;  // texts get other ids
+  }
+  return tokenizer;
 }
 
 std::string SentencePieceTokenizer::Normalized(absl::string_view text) const {

@@ -3,10 +3,10 @@
 //   PLAIT_ASSIGN_OR_RETURN(const SentencePieceTokenizer tokenizer, SentencePieceTokenizer::Load(folder));
 //   tokenizer.Encode("Hello world");             // {1, 15043, 3186} with Llama 2's file: 1 begins a text
 //
-// Encode prepends the model's BOS token, if it has one, and a space if the model asks for it (add_dummy_prefix).
-// Decode removes both if the ids begin with BOS. A byte that is not UTF-8 becomes U+FFFD; extra spaces are removed
-// if the model asks for it (remove_extra_whitespaces). Control tokens such as "<s>" in the input are encoded as
-// ordinary text.
+// Encode prepends the model's BOS token, if it has one and tokenizer_config.json beside the file does not say
+// "add_bos_token": false, and a space if the model asks for it (add_dummy_prefix). Decode removes both if the ids begin
+// with BOS. A byte that is not UTF-8 becomes U+FFFD; extra spaces are removed if the model asks for it
+// (remove_extra_whitespaces). Control tokens such as "<s>" in the input are encoded as ordinary text.
 #ifndef PLAIT_DATA_TEXT_SENTENCE_PIECE_TOKENIZER_H_
 #define PLAIT_DATA_TEXT_SENTENCE_PIECE_TOKENIZER_H_
 
@@ -30,9 +30,10 @@ class SentencePieceTokenizer final : public Tokenizer {
  public:
   // Reads tokenizer.model in `folder`. NotFound; DataLoss if the file is damaged or not a SentencePiece model;
   // InvalidArgument if the model is not supported: not BPE, with unused pieces, with normalization rules, without
-  // U+2581 for spaces before words, or with user-defined pieces that have spaces which it removes from texts.
+  // U+2581 for spaces before words, or with user-defined pieces that have spaces which it removes from texts; errors of
+  // AddsBeginOfText (tokenizer_settings.h). Where that is false, begin_of_text is nullopt, and the digest another one.
   static absl::StatusOr<SentencePieceTokenizer> Load(const std::string& folder);
-  // The same from the contents of the file; the name appears in messages.
+  // The same from the contents of the file alone; the name appears in messages.
   static absl::StatusOr<SentencePieceTokenizer> Parse(const std::string& bytes,
                                                       const std::string& name = kSentencePieceFile);
 

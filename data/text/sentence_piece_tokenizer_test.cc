@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,34 @@ TEST(SentencePieceTokenizer, WithoutATokenThatBeginsATextThereIsNone) {
   file::SentencePieceModel model = Model();
   model.mutable_training()->set_begin_piece("<none>");
   EXPECT_TRUE(SentencePieceTokenizer::Parse(model.SerializeAsString())->Encode("")->empty());
+}
+
+TEST(SentencePieceTokenizer, BeginsTextsUnlessTheSettingsSayOtherwise) {
+  const std::string folder = ::testing::TempDir() + "/settings", settings = folder + "/tokenizer_config.json";
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(std::string(kFolder) + "/tokenizer.model", folder + "/tokenizer.model",
+                             std::filesystem::copy_options::overwrite_existing);
+  const std::vector<std::int32_t> ids = *Loaded().Encode("the cat");
+  ASSERT_EQ(ids.front(), 1);
+  for (const char* text : {"{}", R"({"add_bos_token": true})"}) {
+    std::ofstream(settings) << text;
+    const auto tokenizer = SentencePieceTokenizer::Load(folder);
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+    EXPECT_EQ(*tokenizer->Encode("the cat"), ids);
+    EXPECT_EQ(tokenizer->digest(), Loaded().digest());
+  }
+  std::ofstream(settings) << R"({"add_bos_token": false, "bos_token": "<s>"})";
+  const auto tokenizer = SentencePieceTokenizer::Load(folder);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ(*tokenizer->Encode("the cat"), std::vector<std::int32_t>(ids.begin() + 1, ids.end()));
+  EXPECT_EQ(tokenizer->begin_of_text(), std::nullopt);
+  EXPECT_EQ(tokenizer->end_of_text(), 2);
+  EXPECT_NE(tokenizer->digest(), Loaded().digest());
+  std::ofstream(settings) << R"({"add_bos_token": "no"})";
+  EXPECT_EQ(SentencePieceTokenizer::Load(folder).status(),
+            absl::InvalidArgumentError(settings + ": \"add_bos_token\" is \"no\"; expected true or false"));
+  std::ofstream(settings) << "{";
+  EXPECT_EQ(SentencePieceTokenizer::Load(folder).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST(SentencePieceTokenizer, BadFiles) {

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "data/text/byte_pair_tokenizer.h"
 #include "data/text/sentence_piece_tokenizer.h"
+#include "data/text/tokenizer_settings.h"
 
 namespace plait::data {
 namespace {
@@ -51,10 +52,17 @@ std::string KindOf(const Tokenizer& tokenizer) {
 
 std::vector<TokenizerFile> TokenizerFiles(const std::string& folder) {
   const auto in = [&](const char* name) { return absl::StrCat(folder, "/", name); };
-  if (Has(folder, kSentencePieceFile)) return {{in(kSentencePieceFile), kSentencePieceFile}};
-  const bool openai = !Has(folder, kVocabulary);
-  return {{in(openai ? kOpenAiVocabulary : kVocabulary), kVocabulary},
-          {in(openai ? kOpenAiMerges : kMerges), kMerges}};
+  const bool pieces = Has(folder, kSentencePieceFile), openai = !Has(folder, kVocabulary);
+  std::vector<TokenizerFile> files;
+  if (pieces) {
+    files = {{in(kSentencePieceFile), kSentencePieceFile}};
+  } else {
+    files = {{in(openai ? kOpenAiVocabulary : kVocabulary), kVocabulary},
+             {in(openai ? kOpenAiMerges : kMerges), kMerges}};
+  }
+  const char* const use = pieces ? kSettingsFile : kPipelineFile;
+  if (Has(folder, use)) files.push_back({in(use), use});
+  return files;
 }
 
 }  // namespace plait::data

@@ -5,7 +5,9 @@
 //   tokenizer.model              SentencePiece (sentence_piece_tokenizer.h)
 //   vocab.json with merges.txt   GPT-2's byte pairs (byte_pair_tokenizer.h), also under OpenAI's names encoder.json, vocab.bpe
 //
-// If a folder has both and no kind is given, tokenizer.model counts. Local.
+// If a folder has both and no kind is given, tokenizer.model counts. Hugging Face's JSON files are read too where they
+// are there (tokenizer_settings.h): tokenizer_config.json says whether a text of SentencePiece begins with BOS, and
+// byte pairs with a tokenizer.json that cuts texts otherwise than GPT-2 are refused. Local.
 #ifndef PLAIT_DATA_TEXT_TOKENIZER_FOLDER_H_
 #define PLAIT_DATA_TEXT_TOKENIZER_FOLDER_H_
 
@@ -35,11 +37,13 @@ std::string KindOf(const Tokenizer& tokenizer);
 struct TokenizerFile {
   std::string path, name;
 };
-// Those that LoadTokenizer reads in the folder, whether they are there or not.
+// Those that LoadTokenizer reads in the folder: the vocabulary's, whether they are there or not, and the one that says
+// how it is used, if it is there.
 std::vector<TokenizerFile> TokenizerFiles(const std::string& folder);
 
 // The names of all kinds.
-inline constexpr const char* kTokenizerFileNames[] = {"tokenizer.model", "vocab.json", "merges.txt"};
+inline constexpr const char* kTokenizerFileNames[] = {"tokenizer.model", "vocab.json", "merges.txt",
+                                                      "tokenizer.json", "tokenizer_config.json"};
 
 }  // namespace plait::data
 

@@ -40,11 +40,14 @@ base::ToolUsage Usage() {
 
 template <typename S, typename ProblemType>
 absl::Status Solve(comm::Session& session, ProblemType problem, const TimeGrid& time, const char* method) {
-  Example<S> example = {
-      .problem = &problem, .time = time, .exact = [&](double t) { return problem.Exact(t); }};
-  example.title =
-      absl::StrFormat("u' = %g u, u(0) = %g, on [0, %g]: %d steps of %s", absl::GetFlag(FLAGS_lambda),
-                      absl::GetFlag(FLAGS_u0), time.stop, time.steps, method);
+  Example<S> example = {.problem = &problem, .time = time};
+  std::string start = "u(0) = u(stop)";
+  if (!PeriodicFromFlags()) {
+    start = absl::StrFormat("u(0) = %g", absl::GetFlag(FLAGS_u0));
+    example.exact = [&](double t) { return problem.Exact(t); };
+  }
+  example.title = absl::StrFormat("u' = %g u, %s, on [0, %g]: %d steps of %s", absl::GetFlag(FLAGS_lambda),
+                                  start, time.stop, time.steps, method);
   return SolveAndReport(session.world(), example);
 }
 

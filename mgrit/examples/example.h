@@ -74,8 +74,7 @@ absl::Status SolveAndReport(const comm::Communicator& world, const Example<S>& e
   if (example.after_solve) example.after_solve();
   if (prints) PrintOutcome(options, solution);
   Summarize(world, solution, Compare(example, options, solver));
-  if (HistoryFile().empty()) return absl::OkStatus();
-  return world.Agree(prints ? WriteHistory(HistoryFile(), solution) : absl::OkStatus());
+  return WriteHistory(world, solution);
 }
 
 }  // namespace plait::mgrit::examples

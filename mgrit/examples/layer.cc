@@ -24,21 +24,24 @@ namespace plait::mgrit::examples {
 namespace {
 
 constexpr double kStop = 2;
+constexpr std::int64_t kMostUniformSteps = 10000000;
 
 base::ToolUsage Usage() {
-  return {.name = "layer",
-          .summary =
-              "Solves u' = w' + w - u on [0, 2], whose solution w(t) = tanh((t - 1) / width) has a layer, by "
-              "backward Euler with multigrid in time; cuts the steps whose estimated error is above "
-              "--error-tol and "
-              "goes on from there, grid after grid. Prints a line per grid.",
-          .examples = {"layer --nt=32 --levels=2 --cfactor=2 --fmg",
-                       "layer --nproc=4 --nt=32 --cfactor=2 --fmg --error-tol=1e-6"},
-          .groups = {{"Equation", {"width"}},
-                     {"Refinement", {"error_tol", "max_factor", "max_refinements"}},
-                     GridFlags(),
-                     SolverFlags(),
-                     RankFlags()}};
+  return {
+      .name = "layer",
+      .summary =
+          "Solves u' = w' + w - u on [0, 2], whose solution w(t) = tanh((t - 1) / width) has a layer, by "
+          "backward Euler with multigrid in time; cuts the steps whose estimated error is above "
+          "--error-tol and goes on from there, grid after grid. Prints a line per grid; --history is that "
+          "of the last grid.",
+      .examples = {"layer --nt=32 --levels=2 --cfactor=2 --fmg",
+                   "layer --nproc=4 --nt=32 --cfactor=2 --fmg --error-tol=1e-6"},
+      .groups = {{"Equation", {"width"}},
+                 {"Refinement", {"error_tol", "max_factor", "max_refinements"}},
+                 GridFlags(),
+                 SolverFlags(),
+                 RankFlags(),
+                 OutputFlags()}};
 }
 
 // Collective. The largest error over the points of all ranks.
@@ -51,18 +54,39 @@ double LargestError(const comm::Communicator& world, const LayerProblem& problem
   return error[0];
 }
 
-// The smallest number of uniform steps, of the form 2^k `steps`, whose error is at most `error`; one serial sweep each.
-std::int64_t UniformSteps(LayerProblem& problem, std::int64_t steps, double error) {
-  for (; steps < 10000000; steps *= 2) {
+struct UniformGrid {
+  std::int64_t steps = 0;
+  bool suffices = false;  // false: its error is still too large
+};
+
+// The smallest grid of 2^k `steps` uniform steps whose error is at most `error`, up to kMostUniformSteps; one serial
+// sweep each.
+UniformGrid UniformGridFor(double error, LayerProblem& problem, std::int64_t steps) {
+  for (;; steps *= 2) {
     const TimeGrid time = {0, kStop, steps};
     const auto states = SerialSweep<double>(problem, time, steps);
     double largest = 0;
     for (std::int64_t i = 0; i <= steps; ++i) {
       largest = Larger(largest, std::fabs(states[static_cast<std::size_t>(i)] - problem.Exact(time.At(i))));
     }
-    if (largest <= error) break;
+    if (largest <= error || steps > kMostUniformSteps / 2) return {steps, largest <= error};
   }
-  return steps;
+}
+
+// On rank 0.
+void Print(const RefinedSolution& refined, double error, LayerProblem& problem, std::int64_t first_steps) {
+  for (const RefinementStage& stage : refined.stages) {
+    std::printf("%8lld steps  %2d iterations  |r| = %.6e  largest estimated error of a step %.6e\n",
+                static_cast<long long>(stage.steps), stage.solution.iterations,
+                stage.solution.last_residual_norm(), stage.largest_error);
+  }
+  std::printf("%s: largest error %.6e\n", refined.accurate ? "no step asks to be cut" : "a limit was reached",
+              error);
+  if (!std::isfinite(error)) return;
+  const UniformGrid uniform = UniformGridFor(error, problem, first_steps);
+  std::printf("uniform steps for this error, doubled from %lld: %s%lld\n",
+              static_cast<long long>(first_steps), uniform.suffices ? "" : "more than ",
+              static_cast<long long>(uniform.steps));
 }
 
 absl::Status Run(comm::Session& session) {
@@ -79,19 +103,8 @@ absl::Status Run(comm::Session& session) {
   PLAIT_ASSIGN_OR_RETURN(const RefinedSolution refined,
                          SolveRefining(problem, time, options, refinement, session.world()));
   const double error = LargestError(session.world(), problem, *refined.solver);
-  if (session.world().rank() != 0) return absl::OkStatus();
-  for (const RefinementStage& stage : refined.stages) {
-    std::printf("%8lld steps  %2d iterations  |r| = %.6e  largest estimated error of a step %.6e\n",
-                static_cast<long long>(stage.steps), stage.solution.iterations,
-                stage.solution.last_residual_norm(), stage.largest_error);
-  }
-  std::printf("%s: largest error %.6e\n", refined.accurate ? "no step asks to be cut" : "a limit was reached",
-              error);
-  if (!std::isfinite(error)) return absl::OkStatus();
-  const std::int64_t uniform = UniformSteps(problem, time.steps, error);
-  std::printf("uniform steps for this error, doubled from %lld: %lld\n", static_cast<long long>(time.steps),
-              static_cast<long long>(uniform));
-  return absl::OkStatus();
+  if (session.world().rank() == 0) Print(refined, error, problem, time.steps);
+  return WriteHistory(session.world(), refined.stages.back().solution);
 }
 
 }  // namespace

@@ -72,8 +72,8 @@ absl::Status Run(comm::Session& session) {
   PLAIT_ASSIGN_OR_RETURN(const TimeGrid time, TimeGridFromFlags(absl::GetFlag(FLAGS_tstop)));
   Logistic problem;
   std::int64_t work[2] = {0, 0};
-  Example<double> example = {
-      .problem = &problem, .time = time, .exact = [&](double t) { return problem.Exact(t); }};
+  Example<double> example = {.problem = &problem, .time = time};
+  if (!PeriodicFromFlags()) example.exact = [&](double t) { return problem.Exact(t); };
   example.title = absl::StrFormat("logistic growth at rate %g on [0, %g]: %d steps of backward Euler", rate,
                                   time.stop, time.steps);
   example.after_solve = [&] {

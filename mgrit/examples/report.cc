@@ -6,12 +6,15 @@
 #include <cstdio>
 #include <fstream>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/span.h"
 #include "base/path.h"
 #include "base/status_macros.h"
+#include "mgrit/examples/solver_flags.h"
 
 namespace plait::mgrit::examples {
 namespace {
@@ -29,6 +32,17 @@ std::string CycleName(const Options& options) {
   if (!options.fmg) return plain;
   if (options.fmg_iterations < 0) return "full multigrid";
   return absl::StrCat("full multigrid for ", options.fmg_iterations, " iterations, then ", plain);
+}
+
+absl::Status WriteNorms(const std::string& file, absl::Span<const double> norms) {
+  PLAIT_RETURN_IF_ERROR(base::ProbeWritableFile(file));
+  std::ofstream stream(file);
+  stream << "iteration,residual_norm\n";
+  for (std::size_t k = 0; k < norms.size(); ++k) {
+    stream << k << "," << (std::isnan(norms[k]) ? "" : absl::StrFormat("%.16e", norms[k])) << "\n";
+  }
+  stream.close();
+  return stream.fail() ? absl::DataLossError(absl::StrCat("cannot write ", file)) : absl::OkStatus();
 }
 
 }  // namespace
@@ -88,16 +102,10 @@ void Summarize(const comm::Communicator& world, const Solution& solution, Larges
   std::printf("\ntime %.6f s on %d rank%s\n", largest[2], world.size(), world.size() > 1 ? "s" : "");
 }
 
-absl::Status WriteHistory(const std::string& file, const Solution& solution) {
-  PLAIT_RETURN_IF_ERROR(base::ProbeWritableFile(file));
-  std::ofstream stream(file);
-  stream << "iteration,residual_norm\n";
-  for (std::size_t k = 0; k < solution.residual_norms.size(); ++k) {
-    const double norm = solution.residual_norms[k];
-    stream << k << "," << (std::isnan(norm) ? "" : absl::StrFormat("%.16e", norm)) << "\n";
-  }
-  stream.close();
-  return stream.fail() ? absl::DataLossError(absl::StrCat("cannot write ", file)) : absl::OkStatus();
+absl::Status WriteHistory(const comm::Communicator& world, const Solution& solution) {
+  const std::string file = HistoryFile();
+  const bool writes = world.rank() == 0 && !file.empty();
+  return world.Agree(writes ? WriteNorms(file, solution.residual_norms) : absl::OkStatus());
 }
 
 }  // namespace plait::mgrit::examples

@@ -4,7 +4,6 @@
 #define PLAIT_MGRIT_EXAMPLES_REPORT_H_
 
 #include <cstdint>
-#include <string>
 
 #include "absl/status/status.h"
 #include "comm/communicator.h"
@@ -33,9 +32,10 @@ void PrintOutcome(const Options& options, const Solution& solution);
 // rank.
 void Summarize(const comm::Communicator& world, const Solution& solution, LargestErrors errors);
 
-// Writes a CSV file with the header "iteration,residual_norm" and a line per iteration; the norm is empty if there is
-// none. DATA_LOSS if writing fails, or an error of base::ProbeWritableFile. Local.
-absl::Status WriteHistory(const std::string& file, const Solution& solution);
+// Collective. Writes --history, if given: a CSV file with the header "iteration,residual_norm" and a line per
+// iteration; the norm is empty if there is none. DATA_LOSS if writing fails, or an error of base::ProbeWritableFile, on
+// all ranks.
+absl::Status WriteHistory(const comm::Communicator& world, const Solution& solution);
 
 }  // namespace plait::mgrit::examples
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # same_output_on_any_ranks_test.sh RUN_ON_RANKS PROGRAM...: every example prints identical output on 1, 3 and 4 ranks,
-# apart from its line of times, and rejects bad flags with a one-line message and a non-zero exit code.
+# apart from its line of times, does not compare a periodic solution with one from an initial condition, and rejects bad
+# flags with a one-line message and a non-zero exit code.
 set -eu
 run=$1
 shift
@@ -18,6 +19,13 @@ for program in "$@"; do
     cmp "$folder/1" "$folder/3"
     cmp "$folder/1" "$folder/4"
   done
+  case $program in
+    */dahlquist | */logistic)
+      "$program" --nt=64 --periodic > "$folder/periodic"
+      grep -q '^largest error against the serial sweep [^,]*$' "$folder/periodic"
+      if grep 'u(0) = [0-9]' "$folder/periodic"; then exit 1; fi
+      ;;
+  esac
   for flags in --nt=0 --levels=9 --cfactor=1 --cycle=X --unknown --nrelax=a --grading=0 --stagnation=-1 --time-norm=3 --history=/proc/no/such/file; do
     if "$program" $flags > "$folder/out" 2> "$folder/error"; then
       echo "$program accepts $flags"

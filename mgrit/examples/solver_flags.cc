@@ -110,6 +110,8 @@ base::FlagGroup OutputFlags() { return {"Output", {"history"}}; }
 
 std::int64_t StepsFromFlags() { return absl::GetFlag(FLAGS_nt); }
 
+bool PeriodicFromFlags() { return absl::GetFlag(FLAGS_periodic); }
+
 absl::StatusOr<TimeGrid> TimeGridFromFlags(double stop) {
   const double grading = absl::GetFlag(FLAGS_grading);
   const std::int64_t steps = StepsFromFlags();
@@ -147,7 +149,7 @@ absl::StatusOr<Options> OptionsFromFlags() {
       Choose<TimeNorm>("time-norm", absl::GetFlag(FLAGS_time_norm),
                        {{"1", TimeNorm::kOne}, {"2", TimeNorm::kTwo}, {"max", TimeNorm::kMax}}));
   options.coarse_window = absl::GetFlag(FLAGS_coarse_window);
-  options.periodic = absl::GetFlag(FLAGS_periodic);
+  options.periodic = PeriodicFromFlags();
   options.c_point_levels = absl::GetFlag(FLAGS_c_point_levels);
   options.divergence_factor = absl::GetFlag(FLAGS_divergence_factor);
   options.stagnation_iterations = absl::GetFlag(FLAGS_stagnation);

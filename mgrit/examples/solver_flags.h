@@ -18,6 +18,7 @@ base::FlagGroup SolverFlags();
 base::FlagGroup OutputFlags();
 
 std::int64_t StepsFromFlags();  // --nt
+bool PeriodicFromFlags();       // --periodic
 // --nt steps on [0, stop], graded by --grading. INVALID_ARGUMENT names the flag. Local.
 absl::StatusOr<TimeGrid> TimeGridFromFlags(double stop);
 std::string HistoryFile();  // --history, as an absolute path; may be empty

@@ -78,6 +78,7 @@ TEST(DivergedSolve, ForwardIsDoneAgainSerially) {
   Network network(Coarse::kInfinite);
   const at::Tensor end = network.net->Forward(Numbers({3, kWidth}, 1));
   EXPECT_TRUE(network.net->last_forward().diverged);
+  EXPECT_FALSE(network.net->last_forward().converged);
   EXPECT_EQ(network.net->diverged_solves(), 1);
   network.ExpectFinalOnce();
   // The adjoint's coarse steps are linearised at infinity, too.
@@ -129,6 +130,7 @@ TEST(DivergedSolve, AdjointIsDoneAgainSerially) {
   EXPECT_EQ(network.net->diverged_solves(), 0);
   const std::vector<at::Tensor> actual = Gradients(LossOf(end), network.net->Parameters());
   EXPECT_TRUE(network.net->last_backward().diverged);
+  EXPECT_FALSE(network.net->last_backward().converged);
   EXPECT_EQ(network.net->diverged_solves(), 1);
   for (const at::Tensor& gradient : actual) EXPECT_TRUE(gradient.isfinite().all().item<bool>());
 }

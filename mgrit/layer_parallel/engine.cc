@@ -52,6 +52,13 @@ std::vector<at::Tensor> ViewsOf(const at::Tensor& flat, at::TensorList parameter
   return views;
 }
 
+// Of the serial sweep that has taken the place of a diverged solve.
+Solution Marked(Solution serial) {
+  serial.converged = false;
+  serial.diverged = true;
+  return serial;
+}
+
 }  // namespace
 
 LayerParallel::Engine::Engine(comm::Communicator communicator, std::shared_ptr<TensorStep> step,
@@ -153,8 +160,7 @@ at::Tensor LayerParallel::Engine::Forward(NetworkSolve& solve, const at::Tensor&
   last_forward_ = solve.Forward(input, context, propagation_);
   if (last_forward_.diverged) {
     ++diverged_solves_;
-    last_forward_ = solve.Forward(input, context, Propagation::kSerial);
-    last_forward_.diverged = true;
+    last_forward_ = Marked(solve.Forward(input, context, Propagation::kSerial));
   }
   const bool owns_end = position_ == partition_.OwnerPosition(time_.steps - 1);
   return FromOwnerOf(time_.steps - 1, input, owns_end ? &solve.StateAt(time_.steps) : nullptr);
@@ -168,8 +174,7 @@ std::vector<at::Tensor> LayerParallel::Engine::Backward(NetworkSolve& solve, con
   last_backward_ = solve.Adjoint(terminal, propagation_);
   if (last_backward_.diverged) {
     ++diverged_solves_;
-    last_backward_ = solve.Adjoint(terminal, Propagation::kSerial);
-    last_backward_.diverged = true;
+    last_backward_ = Marked(solve.Adjoint(terminal, Propagation::kSerial));
   }
   at::Tensor input_gradient;
   if (wants_input_gradient) {

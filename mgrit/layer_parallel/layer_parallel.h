@@ -96,8 +96,9 @@ class LayerParallel {
 
   // Collective. (batch, ...) -> (batch, ...), on every rank. Without gradients (at::NoGradGuard) the final relaxation
   // covers the last C-interval only. Blocks get `context`, with dt, level, step and final set for each call; what it
-  // refers to must outlive the backward. A solve that diverges (Solution::diverged) is repeated serially; its
-  // Solution stays marked. (Running statistics of the steps before the first C-point are then updated twice.)
+  // refers to must outlive the backward. A solve that diverges (Solution::diverged) is repeated serially; its Solution
+  // is that of the repetition, but diverged instead of converged. (Running statistics of the steps before the first
+  // C-point are then updated twice.)
   // `conditioning`: tensors that ConditionedBlocks read besides their state (models/conditioned_block.h), the same on
   // every rank. Those that require gradients must have the type and device of the shared parameters; their gradients
   // are summed over steps and ranks. Others (masks) may be of any type. c10::Error if the steps take no conditioning.

@@ -126,24 +126,36 @@ TEST(Gpt, UnitByUnitStartsFromTheConstructorsNumbers) {
   EXPECT_TRUE(meta.Forward(tokens).equal(direct.Forward(tokens)));
 }
 
-TEST(Gpt, InitialValuesAreNanoGpts) {
-  torch::manual_seed(6);
-  const Gpt gpt({.vocab_size = 65, .block_size = 64, .n_layer = 8, .n_head = 4, .n_embd = 128}, at::kFloat);
+// Vectors are 1 or 0. `of_outputs`: of the matrices that add to the residual stream.
+void ExpectInitialValues(const Gpt& gpt, double deviation, double of_outputs) {
   for (const auto& item : gpt.module()->named_parameters()) {
     const std::string& name = item.key();
     const at::Tensor values = item.value().detach().to(at::kDouble);
-    if (values.dim() == 1) {
-      const double expected = name.ends_with(".weight") ? 1 : 0;
+    if (values.dim() == 1 || name.ends_with("_bias") || name.ends_with("noise_weight")) {
+      const double expected = values.dim() == 1 && name.ends_with(".weight") ? 1 : 0;
       EXPECT_TRUE((values == expected).all().item<bool>()) << name;
       continue;
     }
-    const double deviation = name.ends_with("c_proj.weight") ? 0.02 / 4 : 0.02;  // sqrt(2 x 8)
+    const bool is_output = name.ends_with("c_proj.weight") || name.ends_with("experts.out_weight") ||
+                           name.ends_with("shared.out.weight");
+    const double expected = is_output ? of_outputs : deviation;
     const double n = static_cast<double>(values.numel());
     // A mean of n is off by 1 / sqrt(n), a deviation by 1 / sqrt(2 n); five times as much in all is no
     // chance.
-    EXPECT_NEAR(values.mean().item<double>(), 0, 5 * deviation / std::sqrt(n)) << name;
-    EXPECT_NEAR(values.std().item<double>(), deviation, 5 * deviation / std::sqrt(2 * n)) << name;
+    EXPECT_NEAR(values.mean().item<double>(), 0, 5 * expected / std::sqrt(n)) << name;
+    EXPECT_NEAR(values.std().item<double>(), expected, 5 * expected / std::sqrt(2 * n)) << name;
   }
+}
+
+TEST(Gpt, InitialValuesAreNanoGpts) {
+  torch::manual_seed(6);
+  GptOptions options = {.vocab_size = 65, .block_size = 64, .n_layer = 8, .n_head = 4, .n_embd = 128};
+  ExpectInitialValues(Gpt(options, at::kFloat), 0.02, 0.02 / 4);  // sqrt(2 x 8)
+  options.moe = {.gate = {.kind = moe::GateKind::kNoisyTopK, .experts = 4},
+                 .hidden = 96,
+                 .gated = true,
+                 .shared_hidden = 80};
+  ExpectInitialValues(Gpt(options, at::kFloat), 0.02, 0.02 / 4);
 }
 
 // The matrices in the order of the units, one stream of numbers.
@@ -232,9 +244,11 @@ class GptDropout : public ::testing::Test {
     }
     parameters_["transformer.wte.weight"].fill_(1);
   }
-  at::Tensor Parameter(const std::string& name) { return parameters_.at("transformer.h.0." + name); }
+  at::Tensor Parameter(const std::string& name, int layer = 0) {
+    return parameters_.at("transformer.h." + std::to_string(layer) + "." + name);
+  }
 
-  Gpt gpt_{{.vocab_size = 7, .block_size = 8, .n_layer = 1, .n_head = 4, .n_embd = 16, .dropout = kDropout},
+  Gpt gpt_{{.vocab_size = 7, .block_size = 8, .n_layer = 2, .n_head = 4, .n_embd = 16, .dropout = kDropout},
            at::kDouble};
   std::map<std::string, at::Tensor> parameters_;
   at::Tensor tokens_ = at::randint(7, {100, 8}, at::kLong);
@@ -265,6 +279,29 @@ TEST_F(GptDropout, ActsOnAttentionsProbabilities) {
   const at::Tensor whole_heads = (first.view({100, 4, 4}) == 0).all(2).to(at::kDouble).mean();
   const double expected = kDropout + (1 - kDropout) * std::pow(kDropout, 4);
   EXPECT_NEAR(whole_heads.item<double>(), expected, 6 * std::sqrt(expected * (1 - expected) / 400));
+}
+
+// Two masks drop the same element as often as independent ones.
+TEST_F(GptDropout, DiffersBetweenLayersAndSites) {
+  const models::BlockState input = gpt_.Prologue({.inputs = tokens_, .targets = {}}, {});
+  std::vector<at::Tensor> dropped = {input.hidden == 0};
+  for (const int layer : {0, 1}) {
+    Parameter("attn.c_proj.bias", layer).fill_(1);
+    Parameter("mlp.c_proj.bias", layer).fill_(8);
+    const at::Tensor added =
+        (gpt_.blocks()[layer]->Forward({.hidden = input.hidden}, {}).hidden - input.hidden).detach();
+    const at::Tensor of_mlp = added < 4;
+    dropped.push_back(of_mlp);
+    dropped.push_back((added - of_mlp.logical_not() * (8 / (1 - kDropout))).abs() < 0.5);
+  }
+  const double n = static_cast<double>(dropped[0].numel()), both = kDropout * kDropout;
+  for (std::size_t i = 0; i < dropped.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      EXPECT_NEAR(dropped[i].logical_and(dropped[j]).sum().item<double>() / n, both,
+                  6 * std::sqrt(both * (1 - both) / n))
+          << i << " and " << j;
+    }
+  }
 }
 
 TEST_F(GptDropout, IsAbsentOutsideTraining) {

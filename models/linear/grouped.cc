@@ -202,6 +202,9 @@ void GroupWeightGradients(const at::Tensor& left, const at::Tensor& right, Group
   }
   if (kernels == GroupKernels::kBest && TakenByGroupedMm(left) && TakenByGroupedMm(right)) {
     out.copy_(ByGroupedMm(left.t(), right, offsets));
+    for (std::int64_t g = 0; g < Groups(offsets); ++g) {
+      if (RowsOf(offsets, g) == 0) out[g].zero_();  // some GPUs leave them unset (pytorch issue 172439)
+    }
     return;
   }
   for (std::int64_t g = 0; g < Groups(offsets); ++g) {

@@ -75,9 +75,10 @@ class LinearTest : public testing::TestWithParam<at::ScalarType> {};
 
 TEST_P(LinearTest, ValuesAndGradientsAreThoseOfFloat64) {
   at::manual_seed(7);
-  // Odd numbers, one vector, several panels, more than one chunk of k forward (4099) and backward (2051).
-  std::vector<Sizes> all = {{32, 1, 1},    {33, 7, 5},     {45, 16, 65},   {64, 128, 384},
-                            {77, 31, 129}, {32, 4099, 33}, {2051, 15, 31}, {1100, 3, 600}};
+  // Odd numbers, one vector, several panels, more than one chunk of k forward (4099) and backward (2051), and such
+  // chunks with more rows and columns than one task has (1100, 2100, 600).
+  std::vector<Sizes> all = {{32, 1, 1},     {33, 7, 5},     {45, 16, 65},   {64, 128, 384},   {77, 31, 129},
+                            {32, 4099, 33}, {2051, 15, 31}, {1100, 3, 600}, {1100, 2100, 600}};
   // Every number of rows that the last tile may have, for panels of one vector and of two.
   for (std::int64_t rows = kFewestRows; rows < kFewestRows + 14; ++rows) {
     all.push_back({rows, 6, 16});

@@ -225,6 +225,36 @@ TEST(Llama, UnitByUnitStartsFromTheConstructorsNumbers) {
   EXPECT_TRUE(meta.Forward(tokens).equal(direct.Forward(tokens)));
 }
 
+// Of blocks, as torchtitan's: 0.02, and less the deeper for what adds to the residual stream, and for w3.
+TEST(Llama, InitialValuesOfBlocksAreTorchtitans) {
+  torch::manual_seed(6);
+  const Llama llama({.vocab_size = 11,
+                     .max_seq_len = 8,
+                     .dim = 96,
+                     .n_layers = 3,
+                     .n_heads = 4,
+                     .n_kv_heads = 2,
+                     .hidden = 80},
+                    at::kFloat);
+  for (const models::ParameterUnit& unit : llama.units()) {
+    if (unit.block < 0) continue;
+    for (const models::ParameterSpec& parameter : unit.parameters) {
+      const at::Tensor values = parameter.tensor.detach().to(at::kDouble);
+      if (values.dim() == 1) {
+        EXPECT_TRUE((values == 1).all().item<bool>()) << parameter.name;
+        continue;
+      }
+      const bool is_deep = parameter.name.ends_with("wo.weight") || parameter.name.ends_with("w2.weight") ||
+                           parameter.name.ends_with("w3.weight");
+      const double deviation = is_deep ? 0.02 / std::sqrt(2.0 * static_cast<double>(unit.block + 1)) : 0.02;
+      // As in GPT's test.
+      const double n = static_cast<double>(values.numel());
+      EXPECT_NEAR(values.mean().item<double>(), 0, 5 * deviation / std::sqrt(n)) << parameter.name;
+      EXPECT_NEAR(values.std().item<double>(), deviation, 5 * deviation / std::sqrt(2 * n)) << parameter.name;
+    }
+  }
+}
+
 // Unit-size states times a head of variance 1 / dim, cut at three deviations (variance 0.9733): logits of
 // that variance, so the expected loss is log(vocabulary) + 0.9733 / 2. A mean over 128 tokens is off by
 // sqrt(0.9733 / 128) = 0.087.

@@ -63,8 +63,8 @@ models::Layer LayersOf(const VitOptions& o, std::int64_t batch) {
                    models::LinearLayer({batch, o.classes}, o.dim, true)}};
 }
 
-std::int64_t InputBytes(const VitOptions& o, std::int64_t batch) {
-  return batch * o.channels * o.image_size * o.image_size * 4;
+std::int64_t InputBytes(const VitOptions& o, std::int64_t batch, std::int64_t element_bytes) {
+  return batch * o.channels * o.image_size * o.image_size * element_bytes;
 }
 
 }  // namespace plait::vit

@@ -16,7 +16,7 @@ namespace plait::vit {
 models::Layer LayersOf(const VitOptions& options, std::int64_t batch);
 
 // Bytes of a batch of float32 images.
-std::int64_t InputBytes(const VitOptions& options, std::int64_t batch);
+std::int64_t InputBytes(const VitOptions& options, std::int64_t batch, std::int64_t element_bytes = 4);
 
 }  // namespace plait::vit
 

@@ -82,7 +82,7 @@ TEST(AsyncSaver, SavesWhatWasThereAtStart) {
     EXPECT_TRUE(other.Close().ok());
     ExpectSaved(root, step, step);
   }
-  EXPECT_EQ(CompleteSteps(root), (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(*CompleteSteps(root), (std::vector<std::int64_t>{2, 3}));
   World().Barrier();
 }
 
@@ -94,7 +94,7 @@ TEST(AsyncSaver, AStartFinishesTheSaveBefore) {
     const absl::Status started = saver.Start(step, own.pieces, State());
     EXPECT_TRUE(started.ok()) << started;
     Overwrite(own);
-    EXPECT_EQ(CompleteSteps(root).size(), static_cast<std::size_t>(step - 1));
+    EXPECT_EQ(CompleteSteps(root)->size(), static_cast<std::size_t>(step - 1));
     World().Barrier();
   }
   EXPECT_TRUE(saver.Finish()->has_value());
@@ -131,7 +131,7 @@ TEST(AsyncSaver, AFailedSaveIsToldOnceAndTheNextOneIsGood) {
   for (const std::string& other : comm::GatherText(World(), failed.ToString()))
     EXPECT_EQ(other, failed.ToString());
   EXPECT_FALSE(saver.in_flight());
-  EXPECT_TRUE(CompleteSteps(root).empty());
+  EXPECT_TRUE(CompleteSteps(root)->empty());
   EXPECT_TRUE(saver.Start(2, own.pieces, State()).ok());
   EXPECT_TRUE(saver.Finish().ok());
   ExpectSaved(root, 2, 1);
@@ -144,7 +144,7 @@ TEST(AsyncSaver, ItsDestructorJoinsAndLeavesAPartialFolder) {
     AsyncSaver saver(World(), root, {});
     EXPECT_TRUE(saver.Start(1, own.pieces, State()).ok());
   }
-  EXPECT_TRUE(CompleteSteps(root).empty());
+  EXPECT_TRUE(CompleteSteps(root)->empty());
   EXPECT_TRUE(fs::exists(PartialFolder(root, 1)));
   World().Barrier();
   EXPECT_TRUE(SaveCheckpoint(World(), root, 2, own.pieces, State()).ok());

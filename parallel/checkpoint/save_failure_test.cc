@@ -67,7 +67,7 @@ void ExpectWhole(const std::string& root, std::int64_t step) {
 
 // Complete checkpoints, and no folder of another kind.
 void ExpectFolders(const std::string& root, const std::vector<std::int64_t>& steps) {
-  EXPECT_EQ(CompleteSteps(root), steps);
+  EXPECT_EQ(*CompleteSteps(root), steps);
   for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
     EXPECT_THAT(entry.path().string(), Not(HasSubstr("partial")));
   }
@@ -219,6 +219,26 @@ TEST(FindLatest, WhatLatestNamesElseTheLargestStepThatIsWhole) {
     fs::rename(StepFolder(root, 2), PartialFolder(root, 2));
   }
   EXPECT_EQ(latest_with("step-000000003\n"), StepFolder(root, 1));
+  World().Barrier();
+}
+
+// Steps 200 and 300 were given up when the run was resumed from step 100.
+TEST(FindLatest, SmallerStepsThanTheDamagedLatestComeBeforeLargerOnes) {
+  const std::string root = FreshRoot("abandoned");
+  for (const std::int64_t step : {100, 200, 300, 150}) EXPECT_TRUE(Save(root, step).ok());
+  absl::Status skipped = absl::UnknownError("");
+  const auto latest_without = [&](std::int64_t step) {
+    World().Barrier();
+    if (World().rank() == 0) fs::remove(StepFolder(root, step) + "/rank-00000.h5");
+    return *FindLatestCheckpoint(World(), root, World().rank() == 0 ? &skipped : nullptr);
+  };
+  EXPECT_EQ(latest_without(200), StepFolder(root, 150));
+  EXPECT_TRUE(World().rank() > 0 || skipped.ok()) << skipped;
+  EXPECT_EQ(latest_without(150), StepFolder(root, 100));
+  if (World().rank() == 0) {
+    EXPECT_THAT(std::string(skipped.message()), HasSubstr(StepFolder(root, 150) + "/rank-00000.h5"));
+  }
+  EXPECT_EQ(latest_without(100), StepFolder(root, 300));
   World().Barrier();
 }
 

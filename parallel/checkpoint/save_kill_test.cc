@@ -102,7 +102,7 @@ TEST(Kill, AtEveryPointOfALaterStep) {
     EXPECT_EQ(latest, point < SavePoint::kLatestWritten ? 1 : 2) << static_cast<int>(point);
     EXPECT_TRUE(Save(root, 3, 3, {.keep_last = 1}).ok());
     EXPECT_EQ(LatestWhole(root, {3}), 3);
-    EXPECT_EQ(CompleteSteps(root), std::vector<std::int64_t>{3});
+    EXPECT_EQ(*CompleteSteps(root), std::vector<std::int64_t>{3});
     EXPECT_EQ(PartialFolders(root), 0);
   }
 }

@@ -19,6 +19,7 @@
 #include "base/path.h"
 #include "base/status_macros.h"
 #include "comm/gathered_text.h"
+#include "data/folder_listing.h"
 #include "data/hdf5/atomic_file.h"
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/index_file.h"
@@ -45,14 +46,13 @@ std::optional<std::int64_t> StepNamed(absl::string_view name) {
   return step;
 }
 
-std::vector<std::string> Partials(const std::string& root) {
-  std::vector<std::string> partials;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (absl::StartsWith(name, kPrefix) && absl::EndsWith(name, kPartial))
-      partials.push_back(entry.path().string());
-  }
+absl::StatusOr<std::vector<std::string>> Partials(const std::string& root) {
+  PLAIT_ASSIGN_OR_RETURN(std::vector<std::string> partials,
+                         data::NamesIn(root, [](const fs::directory_entry& entry) {
+                           const std::string name = entry.path().filename().string();
+                           return absl::StartsWith(name, kPrefix) && absl::EndsWith(name, kPartial);
+                         }));
+  for (std::string& name : partials) name = absl::StrCat(root, "/", name);
   return partials;
 }
 
@@ -65,14 +65,34 @@ absl::Status CheckRoom(const std::string& root, std::int64_t bytes) {
                                                       static_cast<double>(bytes) / 1e6, free_bytes / 1e6));
 }
 
+// What cannot be looked at counts as there: Checkpoint::Open then says why.
 bool HasIndex(const fs::path& folder) {
-  std::error_code ignored;
-  return fs::exists(folder / kIndexFile, ignored);
+  std::error_code error;
+  return fs::exists(folder / kIndexFile, error) || error;
 }
 
-std::string LatestNamed(const std::string& root) {
+// None if there is no such file, or it names no step.
+absl::StatusOr<std::optional<std::int64_t>> LatestStep(const std::string& root) {
   const absl::StatusOr<std::string> text = data::ReadWholeFile(absl::StrCat(root, "/", kLatest));
-  return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
+  if (text.ok()) return StepNamed(absl::StripAsciiWhitespace(*text));
+  if (absl::IsNotFound(text.status())) return std::optional<std::int64_t>();
+  return text.status();
+}
+
+// Folders in which a checkpoint is looked for, in this order.
+absl::StatusOr<std::vector<std::string>> Candidates(const std::string& root) {
+  if (HasIndex(root)) return std::vector<std::string>{root};
+  PLAIT_ASSIGN_OR_RETURN(std::vector<std::int64_t> steps, CompleteSteps(root));
+  PLAIT_ASSIGN_OR_RETURN(const std::optional<std::int64_t> latest, LatestStep(root));
+  std::reverse(steps.begin(), steps.end());
+  if (latest.has_value()) {
+    std::erase(steps, *latest);
+    steps.insert(steps.begin(), *latest);
+    std::stable_partition(steps.begin(), steps.end(), [&](std::int64_t step) { return step <= *latest; });
+  }
+  std::vector<std::string> folders;
+  for (const std::int64_t step : steps) folders.push_back(StepFolder(root, step));
+  return folders;
 }
 
 // The two folders exchange names, so that the older checkpoint becomes the partial one. NFS and Lustre cannot exchange:
@@ -102,49 +122,48 @@ std::string PartialFolder(const std::string& root, std::int64_t step) {
   return StepFolder(root, step) + kPartial;
 }
 
-std::vector<std::int64_t> CompleteSteps(const std::string& root) {
+absl::StatusOr<std::vector<std::int64_t>> CompleteSteps(const std::string& root) {
   std::vector<std::int64_t> steps;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root, ignored)) {
+  const auto take = [&steps](const fs::directory_entry& entry) {
     const std::optional<std::int64_t> step = StepNamed(entry.path().filename().string());
-    if (step && HasIndex(entry.path())) steps.push_back(*step);
-  }
+    if (!step || !HasIndex(entry.path())) return false;
+    steps.push_back(*step);
+    return true;
+  };
+  const absl::Status listed = data::NamesIn(root, take).status();
+  if (!listed.ok() && !absl::IsNotFound(listed)) return listed;
   std::sort(steps.begin(), steps.end());
   return steps;
 }
 
-absl::StatusOr<std::string> FindLatestCheckpoint(const std::string& root) {
-  std::vector<std::string> folders;
-  const std::string named = LatestNamed(root);
-  if (HasIndex(root)) {
-    folders.push_back(root);
-  } else {
-    if (StepNamed(named)) folders.push_back(absl::StrCat(root, "/", named));
-    const std::vector<std::int64_t> steps = CompleteSteps(root);
-    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-      folders.push_back(StepFolder(root, *step));
-    }
-  }
-  absl::Status newest;
+absl::StatusOr<std::string> FindLatestCheckpoint(const std::string& root, absl::Status* skipped) {
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> folders, Candidates(root));
+  absl::Status first, damaged;
   for (const std::string& folder : folders) {
     const absl::Status opened = Checkpoint::Open(folder).status();
-    if (opened.ok()) return folder;
-    if (newest.ok() && HasIndex(folder)) newest = opened;
+    if (opened.ok()) {
+      if (skipped != nullptr) *skipped = first;
+      return folder;
+    }
+    first.Update(opened);
+    if (HasIndex(folder)) damaged.Update(opened);
   }
-  if (newest.ok()) return absl::NotFoundError(absl::StrCat(root, ": no complete checkpoint there"));
-  return absl::DataLossError(absl::StrCat("no checkpoint that can be loaded: ", newest.message()));
+  if (damaged.ok()) return absl::NotFoundError(absl::StrCat(root, ": no complete checkpoint there"));
+  return absl::DataLossError(absl::StrCat("no checkpoint that can be loaded: ", damaged.message()));
 }
 
-absl::StatusOr<std::string> FindLatestCheckpoint(const comm::Communicator& comm, const std::string& root) {
+absl::StatusOr<std::string> FindLatestCheckpoint(const comm::Communicator& comm, const std::string& root,
+                                                 absl::Status* skipped) {
   absl::StatusOr<std::string> found("");
-  if (comm.rank() == 0) found = FindLatestCheckpoint(root);
+  if (comm.rank() == 0) found = FindLatestCheckpoint(root, skipped);
   PLAIT_RETURN_IF_ERROR(comm.Agree(found.status()));
   return comm::GatherText(comm, *found)[0];
 }
 
 absl::Status MakeReady(const std::string& root, std::int64_t bytes) {
   PLAIT_RETURN_IF_ERROR(data::MakeFolders(root));
-  for (const std::string& left : Partials(root)) base::RemoveTree(left);
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> left, Partials(root));
+  for (const std::string& folder : left) base::RemoveTree(folder);
   return CheckRoom(root, bytes);
 }
 
@@ -170,7 +189,7 @@ absl::Status WriteLatest(const std::string& root, std::int64_t step) {
 
 void RetireOlder(const std::string& root, std::int64_t step, int keep) {
   if (keep <= 0) return;
-  std::vector<std::int64_t> steps = CompleteSteps(root);
+  std::vector<std::int64_t> steps = CompleteSteps(root).value_or(std::vector<std::int64_t>());
   steps.erase(std::lower_bound(steps.begin(), steps.end(), step), steps.end());
   const auto surplus = static_cast<std::int64_t>(steps.size()) - (keep - 1);
   if (surplus <= 0) return;
@@ -183,10 +202,11 @@ void RetireOlder(const std::string& root, std::int64_t step, int keep) {
 
 void RemovePartials(const comm::Communicator& comm, const std::string& root) {
   const std::string own = ShardFileName(comm.rank());
-  for (const std::string& folder : Partials(root)) unlink(absl::StrCat(folder, "/", own).c_str());
+  const std::vector<std::string> folders = Partials(root).value_or(std::vector<std::string>());
+  for (const std::string& folder : folders) unlink(absl::StrCat(folder, "/", own).c_str());
   comm.Barrier();
   if (comm.rank() > 0) return;
-  for (const std::string& folder : Partials(root)) base::RemoveTree(folder);
+  for (const std::string& folder : folders) base::RemoveTree(folder);
 }
 
 }  // namespace plait::parallel

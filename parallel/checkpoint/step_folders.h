@@ -21,21 +21,25 @@
 namespace plait::parallel {
 
 // Returns `root` itself if it is a checkpoint; else the first that Checkpoint::Open accepts: the one that `latest`
-// names, then the others from the largest step down. NOT_FOUND if `root` does not exist or has no checkpoint;
-// DATA_LOSS, with the error of the newest, if none of its checkpoints can be opened.
-absl::StatusOr<std::string> FindLatestCheckpoint(const std::string& root);
-// Collective. Returns rank 0's result on all ranks.
-absl::StatusOr<std::string> FindLatestCheckpoint(const comm::Communicator& comm, const std::string& root);
+// names, then smaller steps from the largest down, then larger ones, which may be of a run that has since been resumed
+// from an earlier step. `*skipped`, where given, is then the error of the first that was not accepted, or OK. NOT_FOUND
+// if `root` does not exist or has no checkpoint; DATA_LOSS, with the error of the first, if none of its checkpoints can
+// be opened; errors of `root` and `latest` that cannot be read.
+absl::StatusOr<std::string> FindLatestCheckpoint(const std::string& root, absl::Status* skipped = nullptr);
+// Collective. Returns rank 0's result on all ranks; `*skipped` is set on rank 0.
+absl::StatusOr<std::string> FindLatestCheckpoint(const comm::Communicator& comm, const std::string& root,
+                                                 absl::Status* skipped = nullptr);
 
 // "ROOT/step-000001000" and the same with ".partial".
 std::string StepFolder(const std::string& root, std::int64_t step);
 std::string PartialFolder(const std::string& root, std::int64_t step);
 
-// The steps of all complete checkpoints, ascending.
-std::vector<std::int64_t> CompleteSteps(const std::string& root);
+// The steps of all complete checkpoints, ascending; none if `root` does not exist. An error if it cannot be listed to
+// its end.
+absl::StatusOr<std::vector<std::int64_t>> CompleteSteps(const std::string& root);
 
 // Prepares `root` for a save: creates it and removes partial folders that killed jobs have left. RESOURCE_EXHAUSTED
-// if fewer than `bytes` are free.
+// if fewer than `bytes` are free; errors of a folder that cannot be listed.
 absl::Status MakeReady(const std::string& root, std::int64_t bytes);
 void RemovePartialFolder(const std::string& root, std::int64_t step);
 
@@ -45,7 +49,8 @@ absl::Status PublishFolder(const std::string& root, std::int64_t step);
 absl::Status WriteLatest(const std::string& root, std::int64_t step);
 
 // Keeps the `keep` newest checkpoints up to and including `step`, and all of later steps (left by a run that was since
-// resumed from an earlier step); 0: keeps all. The others are renamed to ".partial", and `root` is fsynced.
+// resumed from an earlier step); 0, or if `root` cannot be listed: keeps all. The others are renamed to ".partial", and
+// `root` is fsynced.
 void RetireOlder(const std::string& root, std::int64_t step, int keep);
 // Collective over `comm`. Removes partial folders; each rank unlinks its own files, because unlinking a large file
 // takes about as long as writing its pages. What cannot be removed is left for the next save.

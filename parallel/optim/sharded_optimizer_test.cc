@@ -55,9 +55,18 @@ struct Program {
 using Rule =
     std::function<void(at::Tensor& p, at::Tensor g, at::Tensor& first, at::Tensor& second, int step)>;
 
+// As torch.nn.utils.clip_grad_norm_; 0: does nothing.
+void Clip(const std::vector<at::Tensor>& parameters, double clip_norm) {
+  double squares = 0;
+  for (const at::Tensor& p : parameters) squares += p.grad().square().sum().item<double>();
+  ASSERT_GT(std::sqrt(squares), clip_norm);
+  if (clip_norm == 0) return;
+  for (const at::Tensor& p : parameters) p.grad().mul_(clip_norm / (std::sqrt(squares) + 1e-6));
+}
+
 // The reference: all samples of all ranks on this rank. `of_block_matrices`: the rule for matrices of blocks; empty:
 // the same as for all other parameters.
-std::vector<at::Tensor> Serial(const Rule& rule, const Rule& of_block_matrices) {
+std::vector<at::Tensor> Serial(const Rule& rule, const Rule& of_block_matrices, double clip_norm) {
   TestingModel model(at::kDouble);
   std::vector<at::Tensor> parameters, first, second;
   std::vector<const Rule*> rules;
@@ -74,6 +83,7 @@ std::vector<at::Tensor> Serial(const Rule& rule, const Rule& of_block_matrices) 
     model.Loss(TestNumbers({2, TestingModel::kWidth}, step), TestNumbers({2, TestingModel::kWidth}, 9))
         .backward();
     const at::NoGradGuard no_grad;
+    Clip(parameters, clip_norm);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       (*rules[i])(parameters[i], parameters[i].grad().clone(), first[i], second[i], step + 1);
       parameters[i].mutable_grad().reset();
@@ -82,15 +92,18 @@ std::vector<at::Tensor> Serial(const Rule& rule, const Rule& of_block_matrices) 
   return parameters;
 }
 
-void ExpectSteps(const ShardedOptimizerOptions& options, const Rule& rule,
-                 const Rule& of_block_matrices = {}) {
+// The loss of each step is scaled by another factor.
+void ExpectSteps(const ShardedOptimizerOptions& options, const Rule& rule, const Rule& of_block_matrices = {},
+                 double clip_norm = 0) {
   Program program;
   ShardedOptimizer optimizer(*program.dp, options);
   for (int step = 0; step < kSteps; ++step) {
-    program.Backward(step);
-    optimizer.Step();
+    const double scale = std::ldexp(1, 3 * step);
+    program.Backward(step, scale);
+    optimizer.Step({.clip_norm = clip_norm, .loss_scale = scale});
   }
-  const std::vector<at::Tensor> expected = Serial(rule, of_block_matrices), parameters = program.Parameters();
+  const std::vector<at::Tensor> expected = Serial(rule, of_block_matrices, clip_norm),
+                                parameters = program.Parameters();
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const double difference = (parameters[i] - expected[i]).abs().max().item<double>();
     EXPECT_LE(difference, kTolerance * expected[i].abs().max().item<double>()) << "parameter " << i;
@@ -151,7 +164,7 @@ TEST(Muon, BringsSingularValuesNearOne) {
 }
 
 // With shards that split matrices anywhere, updates are still those of whole matrices.
-TEST(ShardedOptimizerTest, MuonForMatricesOfBlocksAndAdamWForTheRest) {
+void ExpectMuon(double clip_norm) {
   ExpectSteps(
       {.kind = OptimizerKind::kMuon,
        .lr = 0.01,
@@ -170,8 +183,14 @@ TEST(ShardedOptimizerTest, MuonForMatricesOfBlocksAndAdamWForTheRest) {
         momentum = momentum * 0.95 + g * 0.05;
         p.mul_(1 - 0.01 * 0.1);
         p.sub_(BySingularValues(g * 0.05 + momentum * 0.95) * (0.01 * 0.2 * std::sqrt(7.0)));
-      });
+      },
+      clip_norm);
 }
+
+TEST(ShardedOptimizerTest, MuonForMatricesOfBlocksAndAdamWForTheRest) { ExpectMuon(0); }
+
+// The direction of a single step is the same for any length of the gradient: that of a mean over steps is not.
+TEST(ShardedOptimizerTest, MuonOfClippedGradients) { ExpectMuon(1e-3); }
 
 // Experts' weights are one tensor, (experts, rows, columns).
 TEST(ShardedOptimizerTest, MuonForEachMatrixOfAStack) {

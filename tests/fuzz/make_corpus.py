@@ -247,6 +247,13 @@ def inputs():
     yield "config/huge_layers", json.dumps({**GPT, "n_layer": 10**9}).encode()
     yield "config/huge_positions", json.dumps({**LLAMA, "max_position_embeddings": 2**31}).encode()
     yield "config/nested", b'{"model_type": ' + b"[" * 100_000
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    for name, settings in (("gpt2", {"version": "1.0", "normalizer": None, "pre_tokenizer": byte_level, "model": {"type": "BPE"}}),
+                           ("sequence", {"normalizer": {"type": "NFC"}, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+                               {"type": "Split", "pattern": {"Regex": "\\n"}}, {**byte_level, "use_regex": False}]}}),
+                           ("begin", {"add_bos_token": False, "bos_token": "<s>"}), ("begin_is_a_text", {"add_bos_token": "no\n"})):
+        yield "tokenizer_settings/" + name, json.dumps(settings).encode()
+    yield "tokenizer_settings/nested", b'{"normalizer": ' + b"[" * 5000
     pieces = [(0, 0, 0, 7), (0, 1, 7, 12), (1, 0, 0, 1)]
     yield "checkpoint/flat", index(contents(), 4, pieces)
     yield "checkpoint/boxes", index(contents(), 5, [(0, 0, 0, 6, 0), (0, 1, 0, 6, 4), (1, 0, 0, 1, -1)], (0, 0, 2, 3, 2, 0, 2, 3))

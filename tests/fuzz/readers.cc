@@ -21,6 +21,7 @@ extern "C" int Take_recordings(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_safetensors(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_sentence_piece(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_shard_index(const std::uint8_t* data, std::size_t size);
+extern "C" int Take_tokenizer_settings(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_trace(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_video(const std::uint8_t* data, std::size_t size);
 
@@ -49,6 +50,7 @@ const std::vector<Reader>& Readers() {
       {"safetensors", Take_safetensors},
       {"sentence_piece", Take_sentence_piece},
       {"shard_index", Take_shard_index},
+      {"tokenizer_settings", Take_tokenizer_settings},
       {"trace", Take_trace},
       {"video", Take_video, 40},
   };

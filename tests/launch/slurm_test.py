@@ -88,6 +88,12 @@ class PlacesTest(SlurmTest):
         self.assertEqual((place["rank"], place["size"]), ("0", "1"))
         self.assertRegex(place["hosts"], TWO_NODES)
 
+    def test_single_task_without_pmi_is_a_shell(self):
+        """As in srun --pty bash."""
+        run = self.run_command("srun", "--mpi=none", "--nodes=1", "--ntasks=1", SHOW_PLACE, "--mpi")
+        place, = self.places(run, "after")
+        self.assertEqual((place["rank"], place["size"], place["contradictions"]), ("0", "1", "0"), run.out)
+
     def test_mpi_by_srun(self):
         run = self.run_command("srun", "--mpi=pmix", "--nodes=3", "--ntasks=6", SHOW_PLACE, "--mpi")
         for when in ("before", "after"):

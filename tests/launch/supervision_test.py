@@ -133,6 +133,13 @@ class FailureTest(launches.LaunchTest):
         run = self.ranks(2, "place", code=9, environment=self.launcher("echo 'no slots' >&2; exit 9\n"))
         self.assertEqual(run.errors[-2:], ["no slots", "launch: mpirun ended with exit code 9; no rank has started"])
 
+    def test_variables_for_other_hosts(self):
+        hosts = self.write("hosts", "localhost slots=1\n127.0.0.2 slots=1\n")
+        run = self.ranks(2, "place", code=1, flags=["--hostfile=" + hosts],
+                         environment=dict(self.launcher('echo " $* "\n'), LOG_LEVEL="debug"))
+        for name in ("LOG_LEVEL", "NO_COLOR", "TERM", "PLAIT_TERMINAL"):
+            self.assertIn(f" -x {name} ", run.out)
+
     def test_launcher_that_claims_success(self):
         run = self.ranks(2, "place", code=1, environment=self.launcher("exit 0\n"))
         self.assertEqual(run.errors[-1], "launch: mpirun ended with exit code 0; no rank has started")
@@ -206,6 +213,15 @@ class SignalTest(launches.LaunchTest):
                 process.send_signal(number)
                 run = self.ended(process, 0)
                 self.assertEqual(sorted(run.lines), ["saved 0", "saved 1", "saving 0", "saving 1"])
+
+    def test_schedulers_signal_every_process(self):
+        """mpirun and the agents must not end the ranks a second later."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(signal=number):
+                process = self.started(2, "saver")
+                for line in self.processes():
+                    os.kill(int(line.split()[0]), number)
+                self.assertEqual(sorted(self.ended(process, 0).lines), ["saved 0", "saved 1"])
 
     def test_users_signals_reach_each_rank_once(self):
         process = self.started(2, "polite")

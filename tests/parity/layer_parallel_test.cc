@@ -176,6 +176,8 @@ struct TestSettings final : training::Settings {
   std::vector<std::string> mesh_axes() const override { return {"lp", "tp"}; }
 };
 
+constexpr double kLossScale = 1024;  // of the parallel run; a power of two changes no bit
+
 // Losses on every rank, parameters on rank 0 alone.
 SerialTraining ParallelRun(const MakeModel& make, const TestSettings& settings,
                            const comm::Communicator& world, double clip_norm,
@@ -212,7 +214,7 @@ SerialTraining ParallelRun(const MakeModel& make, const TestSettings& settings,
       batch.inputs = batch.inputs.narrow(0, first, mine);
       batch.targets = batch.targets.narrow(0, first, mine);
       batch.random.first_sample = first;
-      return parallel::PipelineMicroBatch{batch, factor};
+      return parallel::PipelineMicroBatch{batch, factor * kLossScale};
     });
     std::vector<data::Scalar> scalars;
     control.TakeStep(scalars);
@@ -222,7 +224,8 @@ SerialTraining ParallelRun(const MakeModel& make, const TestSettings& settings,
     if (world.rank() % copies > 0) loss = 0;  // all copies have the same; a sum of them may be rounded
     world.AllReduce(comm::BufferOf(absl::MakeSpan(&loss, 1)));
     run.losses.push_back(loss);
-    EXPECT_GT(sharded->Step({.clip_norm = clip_norm}).gradient_norm, kClip) << "clipping is not tested";
+    EXPECT_GT(sharded->Step({.clip_norm = clip_norm, .loss_scale = kLossScale}).gradient_norm, kClip)
+        << "clipping is not tested";
   }
   run.parameters = sharded->WholeParameters();
   return run;

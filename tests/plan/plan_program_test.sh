@@ -117,6 +117,8 @@ refuse 'plan: expected --cluster=FILE, or --calibrate=FILE to write one' "$plan"
 refuse 'plan: .*/none.txt: cannot be read' "$plan" llama --cluster=none.txt
 refuse 'plan: .*/wrong.txt:1:8: Expected integer, got: none' "$plan" llama --cluster=wrong.txt
 refuse 'plan: unknown flag --n-layer; did you mean --n-layers\?.*' "$plan" llama --cluster=cluster.txt --n-layer=2
+refuse 'plan: --top: expected a search, without --mesh.*' "$plan" llama --cluster=cluster.txt --mesh=dp_shard=8 --top=3
+refuse 'plan: --samples-per-step: expected --cluster=FILE' "$plan" llama --calibrate=new.txt --samples-per-step=64
 refuse 'plan: --top=0: must be at least 1' "$plan" llama --cluster=cluster.txt --top=0
 refuse 'plan: --mesh=tp=3,dp_shard=-1: .*' "$plan" llama --cluster=cluster.txt --mesh=tp=3,dp_shard=-1 --nproc=8
 refuse 'plan: --mesh=dp_shard=16: 16 ranks, but the cluster has 8; .*' "$plan" llama --cluster=cluster.txt --mesh=dp_shard=16

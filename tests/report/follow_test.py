@@ -78,7 +78,8 @@ class FollowTest(runs.ReportTest):
         for expected, code, *arguments in ((".*absent.h5: no such file", 1, "absent.h5", "--follow"),
                                            ("--port: expected 0 to 65535", 2, "a.h5", "--follow", "--port=65536"),
                                            ("--port: expected with --follow", 2, "a.h5", "--port=80"),
-                                           ("--follow: expected without --html", 2, "a.h5", "--follow", "--html=a.html")):
+                                           ("--follow: expected without --html", 2, "a.h5", "--follow", "--html=a.html"),
+                                           ("--follow: expected without --format", 2, "a.h5", "--follow", "--format=json")):
             self.assertEqual(self.report(*arguments, code=code), "")
             self.assertRegex(self.err, "^report: " + expected + r".*\n$")
 

@@ -443,8 +443,8 @@ class TerminalTest(runs.ReportTest):
         self.assertRegex(self.err, r"^report: --plots: no metric lss; there are loss, dt, .*, late\n$")
         # One run has it.
         self.assertIn("\u250c", self.report("run.h5", "late.h5", "--plots=late"))
-        # Only texts have plots.
-        self.report("run.h5", "--plots=lss", "--format=json")
+        self.assertEqual(self.report("run.h5", "--plots=loss", "--format=json", code=2), "")
+        self.assertEqual(self.err, "report: --plots: expected with --format=text\n")
 
     def test_an_unwritable_page(self):
         self.write("run", "run.h5")

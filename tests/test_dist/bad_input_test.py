@@ -43,6 +43,7 @@ class BadInputTest(runs.DistTest):
     def test_fault_behind_the_last_step(self):
         self.fails("--history: expected --collectives to be left out", "--collectives", "--history=x.h5")
         self.fails("--fault: expected --collectives to be left out, which trains nothing", "--collectives", "--fault=hang")
+        self.fails("--seed: expected --collectives to be left out, which trains nothing", "--collectives", "--seed=7")
         self.fails("--device=cuda: --collectives measures .* host memory; expected cpu", "--collectives", "--device=cuda")
         self.fails("--collectives-sizes: expected --collectives", "--collectives-sizes=8,4M,8")
         self.fails("--fault-iter=12: there are 12 steps; expected 0 to 11", "--fault=exit", "--train-iters=12", "--fault-iter=12")

@@ -6,6 +6,9 @@ import re
 import struct
 import subprocess
 
+import torch
+import transformers
+
 import runs
 
 
@@ -72,6 +75,19 @@ class GenerateTest(runs.TrainTest):
             stop = re.search("[ e]", made)
             drawn += stop.end() if stop else len(made)
         self.assertTrue(texts[len(prompts)].startswith(f"{drawn} tokens in "), texts[len(prompts)])
+
+    def test_drops_nothing(self):
+        """The likeliest text of a model that was trained with dropout, by transformers."""
+        self.train("--nproc=1", "--dropout=0.5", "--max-iters=12", "--learning-rate=1e-2", "--warmup-iters=0", "--eval-interval=0",
+                   "--checkpoint-dir=dropped", "--save-model=saved", outputs="dropped_out")
+        characters = sorted(set(runs.text_of_words()))
+        model = transformers.GPT2LMHeadModel.from_pretrained(self.path("saved")).double().eval()
+        ids = [characters.index(character) for character in "to be"]
+        while len(ids) < 14:
+            ids.append(int(model(torch.tensor([ids])).logits[0, -1].argmax()))
+        text = "".join(characters[i] for i in ids)
+        run = self.generate("--checkpoint=dropped", "--prompt=to be", "--temperature=0", "--max-new-tokens=9", "--dtype=float64")
+        self.assertIn("\n" + text + "\n", run.out)
 
     def test_the_likeliest(self):
         likeliest = self.sample("--temperature=0")

@@ -102,6 +102,29 @@ class ResumeTest(runs.TrainTest):
         self.train(*half, "--resume=kept/step-000000004", outputs="rest")
         self.assertEqual(self.numbers("rest"), {name: values[4:] for name, values in self.numbers("whole").items()})
 
+    def test_latest_checkpoint_is_damaged(self):
+        self.train(*self.FSDP, "--checkpoint-dir=kept", "--checkpoint-interval=3")
+        os.remove(self.path("kept/step-000000008/rank-00001.h5"))
+        run = self.train(*self.FSDP, "--resume=kept", outputs="rest")
+        said = run.logged("--resume: ")
+        self.assertEqual(len(said), 1, run.out)
+        self.assertRegex(said[0], "taking .*/kept/step-000000006: the latest cannot be opened: .*/kept/step-000000008/rank-00001.h5: ")
+        self.assertIn("Resuming after step 6", run.out)
+
+    def test_checkpoints_are_gone(self):
+        """Killed, and its checkpoints removed: the same command begins again, and the history of the first attempt is kept."""
+        flags = ["--nproc=1", "--eval-interval=0", "--checkpoint-interval=2", "--resume=auto"]
+        process, _ = self.begin(*flags, "--max-iters=100000")  # the fifth step behind it, the fourth is in the history
+        process.kill()
+        process.communicate()
+        shutil.rmtree(self.path("kept"))
+        run = self.train(*flags, "--checkpoint-dir=kept")
+        self.assertRegex(run.out, r"--history: \S+/out/history.h5 has draws of an attempt .*; kept as \S+/out/history.h5.1\n")
+        before = program_runs.print_history(runs.PRINT_HISTORY, self.path("out/history.h5.1"))
+        self.assertGreaterEqual(len(before["step"]), 4)
+        self.train("--nproc=1", "--eval-interval=0", outputs="whole")
+        self.assertEqual(self.numbers(), self.numbers("whole"))
+
     def test_offloaded_moments(self):
         self.train("--nproc=2", "--strategy=zero1", outputs="whole")
         self.train("--nproc=2", "--strategy=zero1", "--offload=.", "--checkpoint-dir=kept", "--checkpoint-interval=4",

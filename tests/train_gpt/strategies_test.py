@@ -82,7 +82,7 @@ class StrategiesTest(runs.TrainTest):
 
     def test_narrow_types(self):
         self.train("--nproc=2", "--strategy=fsdp", outputs="float32")
-        whole = [float.fromhex(x) for x in self.numbers("float32")["loss"]]
+        whole, norms = ([float.fromhex(x) for x in self.numbers("float32")[name]] for name in ("loss", "gradient_norm"))
         for dtype, spacing in (("bfloat16", 2.0**-8), ("float16", 2.0**-11)):
             self.train("--nproc=2", "--strategy=fsdp", "--dtype=" + dtype, outputs=dtype)
             narrow = [float.fromhex(x) for x in self.numbers(dtype)["loss"]]
@@ -90,6 +90,9 @@ class StrategiesTest(runs.TrainTest):
             for x, y in zip(whole, narrow):
                 # Rounded at each of some ten stages of the pass, the parameters too; not their sum: they differ in sign.
                 self.assertLess(abs(x - y), 10 * spacing * x)
+            # Not those of a scaled loss.
+            for x, y in zip(norms, (float.fromhex(norm) for norm in self.numbers(dtype)["gradient_norm"])):
+                self.assertLess(abs(x - y), 30 * spacing * x)
 
 
 if __name__ == "__main__":

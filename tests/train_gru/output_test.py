@@ -99,7 +99,9 @@ class OutputTest(runs.TrainTest):
         names = ["loss", "forward_time", "loss_time", "backward_time", "dtf"]
         for flags in (["--lp-bias-limit=0.1", "--lp-bias-every=1"], ["--lp-auto"], ["--activation-checkpointing=full"]):
             path = self.path(flags[0] + ".h5")
-            self.train(1, "--force-lp", "--epochs=1", f"--history={path}", *flags, *runs.SMALL)
+            run = self.train(1, "--force-lp", "--epochs=1", f"--history={path}", *flags, *runs.SMALL)
+            if "--lp-bias-every=1" in flags:
+                self.assertEqual(self.rows(run, 0)["BckWD::func:run"][0], 2 * 6)
             history = {name: [float.fromhex(value) for value in values]
                        for name, values in self.history(path).items() if name in names}
             batches = [i for i, loss in enumerate(history["loss"]) if loss == loss]

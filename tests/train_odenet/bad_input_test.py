@@ -83,7 +83,7 @@ class BadInputTest(runs.OdeNetTest):
         history = "--history=" + self.path("run.h5")
         self.train("--epochs=1", history)
         run = self.train("--nested", "--nested-levels=2", history, code=1)
-        self.assertRegex(run.errors()[0], "--history: .*run.h5: holds an earlier run: choose another name or remove the file")
+        self.assertRegex(run.errors()[0], "--history: .*run.h5: holds an earlier run: choose another name, resume that run, or remove the file")
         self.assertEqual(run.points(), [])
 
     def test_checkpoints(self):

@@ -101,7 +101,7 @@ class OutputTest(runs.OdeNetTest):
                     self.assertEqual({**a, "dt": 0}, {**b, "dt": 0}, solver)
 
     def test_layers_of_a_coarse_level_come_from_all_ranks(self):
-        """In bfloat16, where parameters that a rank has not are described in the type of the optimizer's."""
+        """In bfloat16, as the optimizer's masters."""
         both = ["--nested", "--nested-levels=2", "--dtype=bfloat16", "--lp-levels=1"]
         one, two = (self.train(*both, ranks=ranks, outputs=f"ranks{ranks}").points() for ranks in (1, 2))
         for a, b in zip(one, two, strict=True):
@@ -195,11 +195,14 @@ class OutputTest(runs.OdeNetTest):
             self.assertAlmostEqual(point["val_acc"], 100 * numpy.mean(expected.argmax(1) == labels), delta=6e-3)
 
     def test_study(self):
-        run = self.train("--study", "--study-seeds=2", "--samples=100", "--epochs=1", "--layers=4", "--nested-levels=2")
+        run = self.finish(self.start([runs.PROGRAM, "--nproc=1", "--study", "--study-seeds=2", "--samples=100", "--validation-samples=200",
+                                      "--epochs=2", "--layers=4", "--nested-levels=2"]))
         lines = [dict(part.split("=") for part in line.split()) for line in run.logged("channels=")]
         self.assertEqual(len(lines), 2 * 4 * 2 * 2)
         self.assertEqual(len({tuple(sorted((name, line[name]) for name in ("channels", "nested", "tikhonov",
                                                                            "initial_weights", "seed"))) for line in lines}), 32)
+        # Two epochs of 4 layers and of 2: the work of three of 4.
+        self.assertEqual({line["work_units"] for line in lines}, {lines[0]["work_units"]})
         for i, channels in enumerate(("5", "8")):
             tables = {name: run.logged(f" *{name} +[0-9]")[i].split() for name in ("Mean", "Median", "Max", "Min", "Std. Dev")}
             for column, nested in ((-2, "1"), (-1, "0")):

@@ -5,6 +5,7 @@ import math
 import os
 import re
 import struct
+import subprocess
 
 import numpy
 
@@ -72,6 +73,9 @@ class OutputTest(runs.VitTest):
         out, err = process.communicate(timeout=60)
         self.assertEqual((process.returncode, err), (0, ""))
         self.assertIn(TABLE, out)
+        size = float(re.search(r"Params size \(MB\): ([\d.]+)", out)[1])
+        half = subprocess.run([runs.PROGRAM, "--summary-only", "--dtype=bf16"], env=self.environment(), capture_output=True, text=True, check=True).stdout
+        self.assertAlmostEqual(float(re.search(r"Params size \(MB\): ([\d.]+)", half)[1]), size / 2, delta=0.011)
         self.assertIn("Using sdpa attention", out)
         self.assertIn("config=ViTConfig(img_size=224, batch_size=128, num_heads=16, head_dim=64, depth=24, patch_size=16)", out)
 

@@ -1,9 +1,6 @@
 #include "tools/collectives_sweep/pairs.h"
 
-#include <sched.h>
-
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -14,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "base/host_name.h"
 #include "comm/gathered_text.h"
+#include "comm/host_processors.h"
 
 namespace plait::collectives_sweep {
 namespace {
@@ -182,22 +180,9 @@ std::string Place(const PairMatrix& matrix, int rank) {
 
 // Whether the ranks of some host may use fewer cores than they are.
 bool SharesCores(const Communicator& world, const std::vector<std::string>& hosts) {
-  std::array<cpu_set_t, 1> mine;
-  CPU_ZERO(mine.data());
-  sched_getaffinity(0, sizeof(cpu_set_t), mine.data());
-  std::vector<cpu_set_t> all(hosts.size());
-  const auto bytes = static_cast<std::int64_t>(sizeof(cpu_set_t));
-  world.AllGather({mine.data(), bytes, comm::DataType::kUInt8},
-                  {all.data(), bytes * world.size(), comm::DataType::kUInt8});
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  int ranks = 0;
-  for (std::size_t r = 0; r < hosts.size(); ++r) {
-    if (hosts[r] != hosts[world.rank()]) continue;
-    CPU_OR(&cores, &cores, &all[r]);
-    ++ranks;
-  }
-  std::int64_t shared[1] = {ranks > CPU_COUNT(&cores) ? 1 : 0};
+  const auto first = std::find(hosts.begin(), hosts.end(), hosts[world.rank()]) - hosts.begin();
+  const Communicator host = world.Split(static_cast<int>(first), world.rank(), "host");
+  std::int64_t shared[1] = {host.size() > comm::ProcessorsOfRanks(host) ? 1 : 0};
   world.AllReduce(comm::BufferOf(absl::MakeSpan(shared)), comm::ReduceOp::kMax);
   return shared[0] == 1;
 }

@@ -3,17 +3,16 @@
 #include <ATen/Parallel.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <thread>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/processors.h"
 #include "base/status_macros.h"
 #include "comm/gathered_text.h"
 #include "comm/launch/job.h"
@@ -21,12 +20,6 @@
 
 namespace plait::device {
 namespace {
-
-int CoresOfProcess() {
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return std::max(1, CPU_COUNT(&cores));
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
 
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
@@ -78,7 +71,7 @@ RankFacts DetectRankFacts(const DeviceRequest& request) {
           .obstacle = std::string(loaded.message()),
           .visible = Variable("CUDA_VISIBLE_DEVICES"),
           .ids = GpuIds(gpus),
-          .cores = CoresOfProcess(),
+          .cores = base::UsableProcessors(),
           .omp_threads = OmpThreads()};
 }
 

@@ -227,7 +227,7 @@ absl::Status CheckGiven(const Config& config, const SettingsTable& table) {
   }
   for (const char* of_training :
        {"train_iters", "warmup", "log_freq", "batch_size", "input_size", "output_size", "layer_sizes",
-        "dtype", "lr", "strategy", "mesh", "bucket_bytes", "fault"}) {
+        "dtype", "lr", "strategy", "mesh", "bucket_bytes", "fault", "seed"}) {
     PLAIT_RETURN_IF_ERROR(
         table.CheckNoneGiven(of_training, "--collectives to be left out, which trains nothing"));
   }

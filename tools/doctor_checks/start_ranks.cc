@@ -92,8 +92,10 @@ absl::StatusOr<std::vector<std::string>> CommandOnRanks(int ranks, char** argv) 
                          comm::FindStarter(/*in_slurm_job=*/false, comm::ProcessCommands()));
   std::vector<std::string> arguments = {comm::kRankAgentArgument, program};
   for (char** argument = argv + 1; *argument != nullptr; ++argument) arguments.push_back(*argument);
-  const comm::RelaunchOptions options = {
-      .ranks = ranks, .as_root = geteuid() == 0, .set_one_thread = std::getenv("OMP_NUM_THREADS") == nullptr};
+  const comm::RelaunchOptions options = {.ranks = ranks,
+                                         .in_allocation = comm::InAllocation(comm::ProcessEnvironment()),
+                                         .as_root = geteuid() == 0,
+                                         .set_one_thread = std::getenv("OMP_NUM_THREADS") == nullptr};
   return comm::LaunchCommand(comm::RelaunchPlan(found, options, program, arguments));
 }
 

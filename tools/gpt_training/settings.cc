@@ -77,6 +77,13 @@ absl::Status GptSettings::CheckGiven(const training::SettingsTable& table) const
   PLAIT_RETURN_IF_ERROR(moe.gate == "bias"
                             ? table.CheckNoneGiven("moe_balance_weight", "a --moe-gate with a balance loss")
                             : table.CheckNoneGiven("moe_bias_rate", "--moe-gate=bias"));
+  if (moe.replicas == "home") {
+    PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("moe_replica_slots", "a --moe-replicas other than home"));
+  }
+  if (moe.replicas != "shadow") {
+    for (const char* of_costs : {"moe_link_bytes_per_second", "moe_rank_flops"})
+      PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven(of_costs, "--moe-replicas=shadow"));
+  }
   return TextSettings::CheckGiven(table);
 }
 
@@ -128,7 +135,8 @@ moe::MoeOptions GptSettings::Experts() const {
                           .rank_flops_per_second = moe.rank_flops,
                           .width = n_embd,
                           .hidden = options.hidden,
-                          .element_bytes = static_cast<int>(c10::elementSize(compute_type()))};
+                          .element_bytes = static_cast<int>(c10::elementSize(compute_type())),
+                          .micro_batches = gradient_accumulation_steps};
   return options;
 }
 

@@ -154,7 +154,19 @@ TEST(FlagFile, HasThePresetAndWhatDiffersFromIt) {
   ASSERT_TRUE(resumed.Adopt(first.table.Kept()).ok());
   EXPECT_EQ(resumed.settings.n_layer, 4);
   EXPECT_EQ(resumed.settings.n_head, 12);
-  EXPECT_EQ(resumed.table.FlagFile({}), lines);
+  EXPECT_EQ(resumed.table.FlagFile({}), lines + "--decay-lr=true\n");
+}
+
+// A value that is a flag's default here may be another's implication where the file is read.
+TEST(FlagFile, HasWhatTheResumedRunsWereGiven) {
+  const Started first({"--decay-lr", "--warmup-iters=10", "--lr-decay-iters=100"});
+  Started second({"--no-decay-lr"});
+  ASSERT_TRUE(second.Adopt(first.table.Kept()).ok());
+  Started third({});
+  ASSERT_TRUE(third.Adopt(second.table.Kept()).ok());
+  EXPECT_FALSE(third.settings.optimizer.decay_lr);
+  std::vector<std::string> lines = absl::StrSplit(third.table.FlagFile({}), '\n', absl::SkipEmpty());
+  EXPECT_FALSE(Started(lines).settings.optimizer.decay_lr);
 }
 
 TEST(PresetTest, OfAResumedRunIsTheCheckpoints) {

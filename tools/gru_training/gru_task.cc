@@ -152,8 +152,10 @@ models::BlockState GruTask::RunBlock(const models::BlockState& input, const mode
     }
     output.hidden = serial_->Forward(input.hidden).output;
   } else if (solves_parallel()) {
+    CountBackward();
     const at::Tensor state = parallel().Forward(input.hidden);
     CountSolve("ForWD", parallel().solver().last_forward());
+    backward_follows_ = at::GradMode::is_enabled();
     output.hidden = state.select(0, state.size(0) - 1);
   } else {
     output = model_.blocks()[0]->Forward(input, context);
@@ -182,6 +184,11 @@ void GruTask::CountSolve(const char* direction, const mgrit::Solution& solution)
   timers_.Get(absl::StrCat(direction, "::comm:wait")).Add(solution.work.wait_seconds);
 }
 
+// Of the last forward solve that had one: also of passes that measure the solver's bias.
+void GruTask::CountBackward() {
+  if (std::exchange(backward_follows_, false)) CountSolve("BckWD", parallel().solver().last_backward());
+}
+
 void GruTask::BeginStep(double now) {
   gathers_.clear();
   blocks_.clear();
@@ -195,11 +202,7 @@ void GruTask::BeginStep(double now) {
 
 training::MicroBatch GruTask::Next(int k) {
   const double begin = NowSeconds();
-  if (k == 0) {
-    BeginStep(begin);
-  } else if (solves_parallel()) {
-    CountSolve("BckWD", parallel().solver().last_backward());
-  }
+  if (k == 0) BeginStep(begin);
   const std::vector<std::int64_t> mine = sampler_.Next(k, run_.data.rank(), run_.data.size());
   training::MicroBatch micro = {.batch = MakeBatch(set_.train, mine, settings_.master_type()),
                                 .nominal_count = sampler_.step_samples()};
@@ -237,7 +240,7 @@ absl::Status GruTask::TakeBatch(const training::StepReport& report) {
   if (solves_parallel()) {
     progress_.forward = parallel().solver().last_forward();
     progress_.backward = parallel().solver().last_backward();
-    CountSolve("BckWD", progress_.backward);
+    CountBackward();
   }
   return trainer_->Record({{"epoch", static_cast<double>(progress_.epoch)},
                            {"batch", static_cast<double>((sampler_.position() - 1) / StepSamples() + 1)},
@@ -361,6 +364,13 @@ std::vector<training::Recorded> GruTask::metrics() const {
           {{"parallel_test_time", "s", "test of the trained network"}},
           {{"serial_test_time", "s", "test through the serial network"}},
           {{"epoch_time", "s", "training in the epoch"}}};
+}
+
+training::HistoryPlots GruTask::plots() const {
+  return {.x = "step",
+          .title = "",
+          .skips_nan = true,
+          .plots = {{"loss"}, {"gradient_norm"}, {"dt"}, {"test_acc"}, {"serial_test_acc"}, {"epoch_time"}}};
 }
 
 }  // namespace plait::gru_training

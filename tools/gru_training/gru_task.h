@@ -52,6 +52,7 @@ class GruTask final : public training::TrainingTask {
   void Save(parallel::CheckpointState& state) const override;
   absl::Status Restore(const parallel::Checkpoint& checkpoint) override;
   std::vector<training::Recorded> metrics() const override;
+  training::HistoryPlots plots() const override;
   bool always_writes_outputs() const override { return false; }
 
  private:
@@ -71,6 +72,7 @@ class GruTask final : public training::TrainingTask {
   };
   double InForwardPasses(const std::vector<Span>& spans) const;
   void CountSolve(const char* direction, const mgrit::Solution& solution);
+  void CountBackward();
   absl::Status TakeBatch(const training::StepReport& report);
   void PrintProgress(bool end_of_epoch);
   void PrintResiduals();
@@ -94,6 +96,7 @@ class GruTask final : public training::TrainingTask {
   training::EpochSampler sampler_;
   TrainProgress progress_;              // of the present epoch
   std::vector<Span> gathers_, blocks_;  // since the present step began
+  bool backward_follows_ = false;       // of the last forward solve; not counted yet
   double epoch_begin_ = 0;
   double earlier_seconds_ = 0;  // of the present epoch, before an interruption
   Outcome outcome_;

@@ -335,6 +335,7 @@ absl::StatusOr<PlannedJob> PlanJob(const Settings& settings, const Surroundings&
   PLAIT_ASSIGN_OR_RETURN(const Layout layout, LayOut(settings, hosts));
   PlannedJob job;
   job.hosts = layout.hosts;
+  job.scheduler = here.job.scheduler;
   job.devices_per_host = here.job.devices_per_node;
   job.this_host_only = layout.hosts.size() == 1 && IsThisHost(layout.hosts[0].host, here.job);
   if (job.this_host_only) PLAIT_RETURN_IF_ERROR(comm::CheckRanksOfHost(layout.ranks));

@@ -35,6 +35,7 @@ struct PlannedJob {
   comm::LaunchPlan plan;
   std::vector<comm::HostSlots> hosts;  // that run ranks
   bool this_host_only = true;
+  comm::Scheduler scheduler = comm::Scheduler::kLocal;
   int devices_per_host = 0;
   std::string host_file;  // empty: none
 };

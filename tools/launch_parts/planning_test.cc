@@ -15,7 +15,9 @@ namespace {
 using comm::LauncherKind;
 using comm::Scheduler;
 using comm::Starter;
+using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 Surroundings Workstation(int cores, int devices = 0) {
   Surroundings here;
@@ -232,12 +234,27 @@ TEST(Summary, ShowsWhatTheJobHas) {
 }
 
 TEST(PassedVariables, WhatRanksOfOtherHostsNeed) {
-  const char* const environment[] = {
-      "HOME=/root",         "NCCL_ALGO=Ring", "OMP_NUM_THREADS=8", "OMP_NUM_THREADS_2=1", "XDG_CACHE_HOME=/",
-      "PLAIT_PRODUCTS=own", nullptr};
-  EXPECT_EQ(PassedVariables(environment),
-            (std::vector<std::string>{"NCCL_ALGO", "OMP_NUM_THREADS", "PLAIT_LAUNCH_AGENT",
-                                      "PLAIT_LAUNCH_COMMAND", "PLAIT_PRODUCTS", "XDG_CACHE_HOME"}));
+  const char* const environment[] = {"HOME=/root",
+                                     "NCCL_ALGO=Ring",
+                                     "OMP_NUM_THREADS=8",
+                                     "OMP_NUM_THREADS_2=1",
+                                     "XDG_CACHE_HOME=/",
+                                     "PLAIT_PRODUCTS=own",
+                                     "LOG_LEVEL=debug",
+                                     "LOG_FROM_ALL_RANKS=1",
+                                     "NO_COLOR=1",
+                                     "TERM=xterm",
+                                     nullptr};
+  EXPECT_EQ(PassedVariables(environment, Scheduler::kLocal),
+            (std::vector<std::string>{"LOG_FROM_ALL_RANKS", "LOG_LEVEL", "NCCL_ALGO", "NO_COLOR",
+                                      "OMP_NUM_THREADS", "PLAIT_LAUNCH_AGENT", "PLAIT_LAUNCH_COMMAND",
+                                      "PLAIT_PRODUCTS", "XDG_CACHE_HOME"}));
+}
+
+TEST(PassedVariables, SchedulersGiveEachHostItsOwnDevices) {
+  const char* const environment[] = {"CUDA_VISIBLE_DEVICES=2,3", nullptr};
+  EXPECT_THAT(PassedVariables(environment, Scheduler::kLocal), Contains("CUDA_VISIBLE_DEVICES"));
+  EXPECT_THAT(PassedVariables(environment, Scheduler::kSlurm), Not(Contains("CUDA_VISIBLE_DEVICES")));
 }
 
 TEST(AllocatedCores, AreTheLeastOfAHost) {

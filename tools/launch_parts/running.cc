@@ -7,7 +7,9 @@
 #include <iterator>
 #include <set>
 #include <system_error>
+#include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -25,14 +27,16 @@ std::string Item(absl::string_view name, absl::string_view value) {
 
 }  // namespace
 
-std::vector<std::string> PassedVariables(const char* const* environment) {
-  constexpr absl::string_view kNames[] = {"OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "XDG_CACHE_HOME"};
+std::vector<std::string> PassedVariables(const char* const* environment, comm::Scheduler scheduler) {
+  constexpr absl::string_view kNames[] = {"LOG_FROM_ALL_RANKS", "LOG_LEVEL", "NO_COLOR", "OMP_NUM_THREADS",
+                                          "XDG_CACHE_HOME"};
   constexpr absl::string_view kPrefixes[] = {"MKL_", "NCCL_", "PLAIT_", "UCX_"};
   std::set<std::string> names = {comm::kLaunchCommandVariable, comm::kAgentVariable};
   for (; *environment != nullptr; ++environment) {
     const absl::string_view line = *environment, name = line.substr(0, line.find('='));
     const auto begins = [name](absl::string_view prefix) { return absl::StartsWith(name, prefix); };
-    const bool known = std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+    const bool known = std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames) ||
+                       (name == "CUDA_VISIBLE_DEVICES" && scheduler == comm::Scheduler::kLocal);
     if (known || std::any_of(std::begin(kPrefixes), std::end(kPrefixes), begins)) names.emplace(name);
   }
   return {names.begin(), names.end()};
@@ -66,22 +70,30 @@ absl::StatusOr<comm::SuperviseOptions> OptionsToRun(const Settings& settings, co
   std::error_code error;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
   if (error) return absl::NotFoundError("/proc/self/exe: " + error.message());
+  // The ranks write to a pseudo-terminal of their agent; what is at its end is known here.
+  std::vector<std::pair<std::string, std::string>> terminal;
+  if (isatty(1) == 0) terminal = {{"NO_COLOR", "1"}, {"TERM", "dumb"}};
   comm::LaunchPlan plan = job.plan;
-  if (!job.this_host_only) plan.passed = PassedVariables(environ);
+  if (!job.this_host_only) {
+    plan.passed = PassedVariables(environ, job.scheduler);
+    for (const auto& [name, value] : terminal) {
+      if (!absl::c_linear_search(plan.passed, name)) plan.passed.push_back(name);
+    }
+  }
   plan.program = {self, comm::kRankAgentArgument};
   plan.program.insert(plan.program.end(), job.plan.program.begin(), job.plan.program.end());
   comm::SuperviseOptions options = {.command = comm::LaunchCommand(plan),
+                                    .environment = terminal,
                                     .ranks = plan.ranks,
                                     .this_host_only = job.this_host_only,
                                     .idle_timeout_seconds = settings.idle_timeout_seconds,
                                     .timeout_seconds = settings.timeout_seconds,
                                     .grace_seconds = settings.grace_seconds,
                                     .log_folder = settings.log_folder,
-                                    .label = settings.label};
-  options.environment = {{comm::kLaunchCommandVariable, base::ShellCommand(comm::LaunchCommand(job.plan))}};
-  // The ranks write to a pseudo-terminal of their agent; what is at its end is known here.
-  if (isatty(1) == 0)
-    options.environment.insert(options.environment.end(), {{"TERM", "dumb"}, {"NO_COLOR", "1"}});
+                                    .label = settings.label,
+                                    .shield_launcher = plan.starter == comm::Starter::kOpenMpi};
+  options.environment.emplace_back(comm::kLaunchCommandVariable,
+                                   base::ShellCommand(comm::LaunchCommand(job.plan)));
   return options;
 }
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/processors.h"
 #include "base/status_macros.h"
 #include "tools/training/mesh.h"
 #include "tools/training/settings_table.h"
@@ -173,6 +173,20 @@ absl::Status CheckNumbers(const Config& c) {
   return absl::OkStatus();
 }
 
+// --exact and --placement-table compare placements and loads of their own.
+absl::Status CheckGiven(const Config& c, const SettingsTable& table) {
+  if (c.exact || c.placement_table) return absl::OkStatus();
+  if (c.mode != Mode::kTrainingStep) {
+    for (const char* flag : {"optimizer", "lr"})
+      PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven(flag, "--mode=training_step"));
+  }
+  if (c.workload != moe::Workload::kSpread && c.workload != moe::Workload::kRotating) {
+    PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("zipf_exponent", "--workload=W3 or W6"));
+  }
+  if (c.placement != moe::PlacementPolicy::kHome) return absl::OkStatus();
+  return table.CheckNoneGiven("num_replica_slots", "a --placement with replicas");
+}
+
 // Computed in doubles, which are exact up to the limit.
 absl::Status CheckProduct(const std::string& what, std::initializer_list<double> factors) {
   constexpr double kMost = std::numeric_limits<std::int32_t>::max();
@@ -231,14 +245,15 @@ absl::StatusOr<Config> ReadConfig(int argc, char** argv, int rank) {
   }
   PLAIT_RETURN_IF_ERROR(TakeTexts(texts, config));
   PLAIT_RETURN_IF_ERROR(CheckNumbers(config));
+  PLAIT_RETURN_IF_ERROR(CheckGiven(config, table));
   config.values = table.Values();
   return config;
 }
 
 absl::StatusOr<int> CheckedRanks(const Config& config, const comm::Launcher& launcher) {
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   const int asked = std::max(config.nproc, config.world);
-  PLAIT_ASSIGN_OR_RETURN(const int ranks, training::RanksOfRun(asked, "", launcher, cores));
+  PLAIT_ASSIGN_OR_RETURN(const int ranks,
+                         training::RanksOfRun(asked, "", launcher, base::UsableProcessors()));
   PLAIT_RETURN_IF_ERROR(CheckSizes(config, ranks));
   return ranks;
 }

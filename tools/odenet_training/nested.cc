@@ -4,10 +4,11 @@
 #include <ATen/ops/lerp.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -18,7 +19,10 @@
 #include "base/check.h"
 #include "base/path.h"
 #include "base/status_macros.h"
-#include "comm/tensor_collectives.h"
+#include "comm/byte_stream.h"
+#include "comm/gathered_text.h"
+#include "parallel/checkpoint/tensor_piece.h"
+#include "parallel/training_state/training_state.h"
 #include "tools/training/model_file.h"
 
 namespace plait::odenet_training {
@@ -43,23 +47,6 @@ std::string NameOf(std::int64_t layer, const std::string& rest) {
   return absl::StrCat(kLayers, layer, ".", rest);
 }
 
-// The weights of rank 0 on all ranks, without buffers, which hold what a level has of its own: its points in time.
-Weights OfAllRanks(training::ShardedModel& model, const training::Run& run) {
-  Weights weights = model.WholeParameters();
-  Weights all;
-  for (const models::ParameterUnit& unit : model.model().units()) {
-    for (const models::ParameterSpec& spec : unit.parameters) {
-      if (spec.role == models::ParameterRole::kBuffer) continue;
-      at::Tensor values = run.world.rank() == 0
-                              ? weights.at(spec.name)
-                              : at::empty(spec.tensor.sizes(), at::dtype(run.settings.compute_type()));
-      comm::Broadcast(run.world, values, 0);
-      all[spec.name] = std::move(values);
-    }
-  }
-  return all;
-}
-
 // Coarse levels have no files but checkpoints, and the model that is evaluated alone.
 OdeNetSettings OfCoarseLevel(const OdeNetSettings& settings, std::int64_t layers) {
   OdeNetSettings coarse = WithoutFiles(settings);
@@ -81,12 +68,7 @@ absl::Status ProbeFiles(const OdeNetSettings& settings) {
   std::string history = base::FromUser(settings.history);
   if (history.empty() && !outputs.empty()) history = outputs + "/" + settings.history_name;
   if (history.empty()) return absl::OkStatus();  // a new folder's
-  PLAIT_RETURN_IF_ERROR(base::Prefixed(base::ProbeWritableFile(history), "--history"));
-  std::error_code ignored;
-  if (!std::filesystem::exists(history, ignored)) return absl::OkStatus();
-  if (!settings.resume.empty()) return training::CheckBegunAgain(history);
-  return absl::AlreadyExistsError(
-      absl::StrCat("--history: ", history, ": holds an earlier run: choose another name or remove the file"));
+  return training::CheckHistoryPlace(history, !settings.resume.empty());
 }
 
 // The finest level opens its files once the others have been trained: what they will be refused for is said before.
@@ -121,7 +103,9 @@ absl::StatusOr<TrainedLevel> TrainLevel(const OdeNetSettings& settings, training
   if (settings.dry_run) return TrainedLevel{};
   PLAIT_RETURN_IF_ERROR(trainer.Train());
   TrainedLevel trained = {.story = task.story(), .steps = task.step(), .weights = {}};
-  if (level.number > 0 && !run.stopped) trained.weights = OfAllRanks(trainer.model(), run);
+  if (level.number > 0 && !run.stopped) {
+    PLAIT_ASSIGN_OR_RETURN(trained.weights, MastersOfAllRanks(trainer.model()));
+  }
   if (level.number == 0 || settings.eval_only) {
     PLAIT_RETURN_IF_ERROR(training::SaveModel(trainer.model(), settings.save_model, run));
   }
@@ -140,6 +124,36 @@ void PrintStory(const std::vector<Point>& story, const training::Run& run) {
 }
 
 }  // namespace
+
+// As the pieces of a checkpoint. No axis of this program splits a parameter otherwise than in ranges of its elements.
+absl::StatusOr<Weights> MastersOfAllRanks(training::ShardedModel& model) {
+  const comm::Communicator& world = model.mesh().world();
+  const auto pieces = parallel::PiecesOf(model.engine(), /*optimizer=*/nullptr);
+  PLAIT_RETURN_IF_ERROR(world.Agree(pieces.status()));
+  comm::ByteWriter mine;
+  for (const parallel::TensorPiece& piece : *pieces) {
+    parallel::WriteSpec(piece.tensor, mine);
+    mine.Write(piece.begin);
+    mine.WriteText({static_cast<const char*>(piece.data), static_cast<std::size_t>(piece.bytes())});
+  }
+  Weights all;
+  for (const std::string& bytes : comm::GatherText(world, mine.Take())) {
+    for (comm::ByteReader reader(bytes); !reader.at_end();) {
+      const parallel::TensorSpec spec = parallel::ReadSpec(reader);
+      at::Tensor& values = all[spec.name];
+      if (!values.defined()) values = at::empty(spec.shape, at::dtype(spec.dtype));
+      const std::int64_t offset = reader.Read<std::int64_t>() * parallel::ElementBytes(spec.dtype);
+      const std::string part = reader.ReadText();
+      std::memcpy(static_cast<char*>(values.mutable_data_ptr()) + offset, part.data(), part.size());
+    }
+  }
+  for (const models::ParameterUnit& unit : model.model().units()) {
+    for (const models::ParameterSpec& spec : unit.parameters) {
+      if (spec.role == models::ParameterRole::kBuffer) all.erase(spec.name);
+    }
+  }
+  return all;
+}
 
 Weights Refined(const Weights& coarse, int factor, bool linear) {
   Weights fine;

@@ -15,8 +15,13 @@
 #include "tools/odenet_training/problem.h"
 #include "tools/odenet_training/settings.h"
 #include "tools/training/program.h"
+#include "tools/training/sharded_model.h"
 
 namespace plait::odenet_training {
+
+// Collective. The masters of all ranks on all ranks, in their own type, without buffers, which hold what a level has of
+// its own: its points in time. Errors of offloaded masters, the same on all ranks.
+absl::StatusOr<Weights> MastersOfAllRanks(training::ShardedModel& model);
 
 // Weights of a network with `factor` times as many layers as the coarse one. Layer i takes those of coarse layer
 // i / factor (piecewise constant); `linear`: between those of i / factor and the next one, as far as i is from the first

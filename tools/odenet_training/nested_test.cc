@@ -6,10 +6,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "comm/communicator.h"
+#include "comm/device_mesh.h"
 #include "models/odenet/odenet.h"
 #include "tools/odenet_training/study.h"
+#include "tools/training/sharded_model.h"
 
 namespace plait::odenet_training {
 namespace {
@@ -20,6 +26,33 @@ Weights Coarse() {
   for (int i = 0; i < 12; ++i)
     weights[absl::StrCat("layers.", i, ".linear.weight")] = at::full({2, 2}, 10.0 * i);
   return weights;
+}
+
+// Where the model computes in bfloat16, finer levels still begin with float32.
+TEST(MastersOfAllRanks, AreNotRoundedToTheTypeOfComputation) {
+  OdeNetSettings settings;
+  settings.dtype = "bfloat16";
+  const comm::DeviceMesh mesh =
+      *comm::DeviceMesh::Create(comm::Communicator::Self(), *settings.Axes(/*ranks=*/1));
+  odenet::OdeNet net({.sample = {3}, .channels = 6, .layers = 4, .final_time = 1},
+                     at::TensorOptions(at::kMeta).dtype(settings.master_type()));
+  Weights drawn;
+  training::TrainedModel trained = {.model = &net, .optimizer = {.lr = 1e-3}};
+  trained.initialize = [&](std::size_t unit) {
+    const std::vector<models::ParameterUnit> units = net.units();
+    for (const models::ParameterSpec& spec : units[unit].parameters) {
+      drawn[spec.name] = at::rand(spec.tensor.sizes());
+      spec.tensor.detach().copy_(drawn[spec.name]);
+    }
+    return absl::OkStatus();
+  };
+  const auto model = training::ShardedModel::Create(settings, mesh, at::kCPU, trained);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const absl::StatusOr<Weights> masters = MastersOfAllRanks(**model);
+  (*model)->WaitForParameters();
+  ASSERT_TRUE(masters.ok()) << masters.status();
+  EXPECT_EQ(masters->size(), drawn.size());
+  for (const auto& [name, values] : drawn) EXPECT_TRUE(masters->at(name).equal(values)) << name;
 }
 
 TEST(Refined, LayersTakeTheirCoarseLayersWeights) {

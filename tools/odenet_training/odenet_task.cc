@@ -78,6 +78,12 @@ absl::StatusOr<std::vector<Point>> StoryIn(const parallel::Checkpoint& checkpoin
 
 }  // namespace
 
+Regularisation RegularisationOf(const OdeNetSettings& settings, const odenet::OdeNetOptions& options) {
+  const bool per_layer = options.time_weights == odenet::TimeWeights::kPerLayer;
+  return {.weight_decay = settings.tikhonov * options.spacing(),
+          .time_tikhonov = per_layer ? settings.tikhonov_time / options.spacing() : 0};
+}
+
 OdeNetTask::OdeNetTask(const OdeNetSettings& settings, const training::Run& run, const Problem& problem,
                        const Level& level)
     : settings_(settings),
@@ -95,16 +101,12 @@ OdeNetTask::OdeNetTask(const OdeNetSettings& settings, const training::Run& run,
       work_units_(level.earlier.empty() ? 0 : level.earlier.back().work_units) {}
 
 training::TrainedModel OdeNetTask::TrainedOf(odenet::OdeNet* model) const {
-  // alpha / 2 sum dt |theta|^2 has the gradient alpha dt theta: Adam's weight decay, which is added to gradients. Control
-  // points stand for the time between two.
+  const Regularisation added = RegularisationOf(settings_, model->options());
   return {.model = model,
           .optimizer = {.kind = parallel::OptimizerKind::kAdam,
                         .lr = settings_.lr,
-                        .weight_decay = settings_.tikhonov * model->options().spacing()},
-          // Of control points the model has it in its loss.
-          .time_tikhonov = model->options().time_weights == odenet::TimeWeights::kPerLayer
-                               ? settings_.tikhonov_time / model->options().spacing()
-                               : 0};
+                        .weight_decay = added.weight_decay},
+          .time_tikhonov = added.time_tikhonov};
 }
 
 training::TrainedModel OdeNetTask::model() {
@@ -123,7 +125,7 @@ training::TrainedModel OdeNetTask::model() {
 }
 
 training::MakeDryRunModel OdeNetTask::dry_run_model() {
-  if (!level_.prints) return {};
+  if (!level_.prints && !settings_.has_memory_limit()) return {};
   return [this](std::int64_t samples) -> absl::StatusOr<training::DryRunModel> {
     const at::TensorOptions meta = at::device(at::kMeta);
     const odenet::OdeNetOptions options = OptionsOf(settings_, problem_, level_);

@@ -47,6 +47,15 @@ struct Level {
   bool prints = true;
 };
 
+// What the optimizer and the trainer add for --tikhonov, alpha / 2 sum dt |theta|^2, and --tikhonov-time,
+// beta / 2 sum |theta_{n+1} - theta_n|^2 / dt (SIMODS 2020, equation 6); dt: the time that a layer's, or a control
+// point's, weights stand for.
+struct Regularisation {
+  double weight_decay = 0;   // alpha dt, of Adam, which adds it to gradients
+  double time_tikhonov = 0;  // beta / dt; 0 with control points, for which the model has it in its loss
+};
+Regularisation RegularisationOf(const OdeNetSettings& settings, const odenet::OdeNetOptions& options);
+
 class OdeNetTask final : public training::TrainingTask {
  public:
   // All arguments outlive the task.

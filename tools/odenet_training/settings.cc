@@ -153,7 +153,7 @@ absl::Status OdeNetSettings::CheckGiven(const training::SettingsTable& table) co
     return absl::InvalidArgumentError(
         absl::StrCat("--", absl::StrReplaceAll(name, {{"_", "-"}}), ": not with --study, which sets it"));
   }
-  for (const char* name : {"history", "trace"}) {
+  for (const char* name : {"outputs", "history", "trace", "plots"}) {
     if (!study || !table.Given(name)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("--", name, ": not with --study, whose runs write no files"));

@@ -11,11 +11,11 @@
 #include <chrono>
 #include <cmath>
 #include <map>
-#include <thread>
 #include <vector>
 
 #include "base/status_macros.h"
 #include "comm/gathered_text.h"
+#include "comm/host_processors.h"
 #include "comm/launch/job.h"
 #include "comm/tensor_collectives.h"
 #include "models/linear/linear.h"
@@ -198,10 +198,9 @@ absl::Status CheckPlace(const Place& place, int ranks_per_node, std::int64_t pro
                                                  processors, " processors; expected at most one on each"));
 }
 
-absl::Status MeasureLinks(const comm::Communicator& world, const Place& place, Cluster& cluster) {
-  if (cluster.ranks_per_node > 1) {
-    cluster.within_node = MeasuredLink(world, world.Split(place.node, place.local, "node"));
-  }
+absl::Status MeasureLinks(const comm::Communicator& world, const comm::Communicator& node, const Place& place,
+                          Cluster& cluster) {
+  if (cluster.ranks_per_node > 1) cluster.within_node = MeasuredLink(world, node);
   if (cluster.nodes == 1) return absl::OkStatus();
   cluster.between_nodes = MeasuredLink(world, world.Split(place.local, place.node, "nodes"));
   cluster.between_nodes.bytes_per_second *= cluster.ranks_per_node;  // all of them at once
@@ -212,7 +211,8 @@ absl::Status MeasureLinks(const comm::Communicator& world, const Place& place, C
 
 absl::StatusOr<Cluster> Calibrate(const comm::Communicator& world, const CalibrationModel& model) {
   const Place place = PlaceOf(world);
-  std::int64_t processors = std::thread::hardware_concurrency();  // of the node that has fewest
+  const comm::Communicator node = world.Split(place.node, place.local, "node");
+  std::int64_t processors = comm::ProcessorsOfRanks(node);  // of the node that has fewest
   world.AllReduce(comm::BufferOf(absl::MakeSpan(&processors, 1)), comm::ReduceOp::kMin);
   PLAIT_RETURN_IF_ERROR(CheckPlace(place, world.size() / place.nodes, processors));
   Cluster cluster = {
@@ -220,6 +220,7 @@ absl::StatusOr<Cluster> Calibrate(const comm::Communicator& world, const Calibra
   cluster.processors_per_node = static_cast<int>(processors);
   cluster.memory_bytes = static_cast<double>(parallel::AvailableMemory().bytes) / cluster.ranks_per_node;
   cluster.messages_overlap = false;
+  cluster.widens_half = true;
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     cluster.flops[parallel::TypeName(type)] = Flops(world, model, type);
   }
@@ -229,7 +230,7 @@ absl::StatusOr<Cluster> Calibrate(const comm::Communicator& world, const Calibra
   PLAIT_ASSIGN_OR_RETURN(cluster.activation_bandwidths["bfloat16"],
                          ActivationBandwidth(world, model, cluster, at::kBFloat16));
   cluster.memory_bandwidth = MemoryBandwidth(world);
-  PLAIT_RETURN_IF_ERROR(MeasureLinks(world, place, cluster));
+  PLAIT_RETURN_IF_ERROR(MeasureLinks(world, node, place, cluster));
   return cluster;
 }
 

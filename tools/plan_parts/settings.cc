@@ -147,6 +147,20 @@ absl::Status CheckPlan(const PlanSettings& s) {
   return trainer.dry_run ? absl::OkStatus() : CheckEstimated(s);
 }
 
+absl::Status CheckGiven(const PlanSettings& s, const training::SettingsTable& table) {
+  const bool estimates = s.calibrate.empty() && !s.trainer->dry_run;
+  if (!estimates) {
+    PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("explain", "an estimate, without --calibrate and --dry-run"));
+  }
+  if (!s.calibrate.empty()) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("samples_per_step", "--cluster=FILE"));
+  if (estimates && s.trainer->mesh.empty()) return absl::OkStatus();
+  for (const char* of_search : {"top", "advise"}) {
+    PLAIT_RETURN_IF_ERROR(
+        table.CheckNoneGiven(of_search, "a search, without --mesh, --calibrate and --dry-run"));
+  }
+  return absl::OkStatus();
+}
+
 // A search has its own rule for sequence parallelism (SearchOptions).
 absl::Status CheckSearched(const PlanSettings& settings, const training::SettingsTable& table) {
   const training::Settings& trainer = *settings.trainer;
@@ -189,6 +203,7 @@ PlanSettings ParseOrExit(int argc, char** argv, int rank) {
   absl::Status status = CheckPlan(settings);
   if (status.ok()) status = settings.trainer->ChooseDefaults(table);
   if (status.ok()) status = settings.trainer->CheckGiven(table);
+  if (status.ok()) status = CheckGiven(settings, table);
   if (status.ok()) status = CheckChoices(*settings.trainer);
   if (status.ok()) status = CheckSearched(settings, table);
   settings.strategy_given = table.Given("strategy");
@@ -281,6 +296,7 @@ absl::StatusOr<parallel::PlannedRun> RunOf(const PlanSettings& settings, const p
                               .micro_batch = SamplesOf(settings, ranks),
                               .master_type = trainer.master_type(),
                               .compute_type = trainer.compute_type(),
+                              .widens_half = cluster.widens_half,
                               .reshard_after_forward = trainer.reshard_after_forward,
                               .prefetch = trainer.prefetch,
                               .reduce_each_micro_batch = trainer.reduce_each_micro_batch};

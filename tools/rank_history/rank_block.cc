@@ -117,9 +117,11 @@ void RankBlock::Clear() {
 
 void RankBlock::KeepApart(absl::Span<const data::Metric> held, int ranks) {
   for (Names& names : names_) {
-    const auto before = std::find_if(
-        held.begin(), held.end(), [&](const data::Metric& metric) { return metric.name == names.per_rank; });
-    if (before == held.end() || before->length == ranks) continue;
+    const auto is_in_the_way = [&](const data::Metric& metric) {
+      const bool takes_a_name = metric.name == names.per_rank || metric.dimension == names.rank_dimension;
+      return takes_a_name && metric.length != ranks;
+    };
+    if (std::none_of(held.begin(), held.end(), is_in_the_way)) continue;
     absl::StrAppend(&names.per_rank, "_of_", ranks);
     absl::StrAppend(&names.rank_dimension, "_of_", ranks);
   }

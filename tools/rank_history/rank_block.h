@@ -69,8 +69,8 @@ class RankBlock {
   void AppendNumbers(std::vector<double>& numbers) const;
   void Clear();
 
-  // On the rank that writes, before Metrics and Reduce: a vector NAME_per_rank of another length in `held`, the metrics
-  // of a resumed file, stays as it is; the new one is NAME_per_rank_of_N, along rank_of_N.
+  // On the rank that writes, before Metrics and Reduce: a vector NAME_per_rank, or any along `rank`, of another length in
+  // `held`, the metrics of a resumed file, stays as it is; the new one is NAME_per_rank_of_N, along rank_of_N.
   void KeepApart(absl::Span<const data::Metric> held, int ranks);
   // On the rank that writes: the metrics of the history, and the values of one draw.
   std::vector<data::Metric> Metrics(int ranks) const;

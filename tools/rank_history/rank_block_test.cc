@@ -169,6 +169,23 @@ TEST(RankBlock, AVectorOfAnotherLengthIsAnErrorAndTheDrawGoesOn) {
   EXPECT_FALSE(blocks[0].AddDraw({}, {{"lost", {1.0}}}).ok());
 }
 
+// The file of a run on two ranks; "late" is not in it yet.
+TEST(RankBlock, VectorsOverAnotherNumberOfRanksAreKeptApart) {
+  const std::vector<data::Metric> held = {{"loss"},
+                                          {.name = "dt_per_rank", .dimension = "rank", .length = 2}};
+  for (const int ranks : {2, 4}) {
+    RankBlock block = Blocks(
+        1, {{{"loss"}}, {{"dt"}, RankStatistics::kEachRank}, {{"late"}, RankStatistics::kEachRank}})[0];
+    block.KeepApart(held, ranks);
+    std::vector<std::string> vectors;
+    for (const data::Metric& metric : block.Metrics(ranks)) {
+      if (metric.length > 0) vectors.push_back(metric.name + " " + metric.dimension);
+    }
+    const std::string of = ranks == 2 ? "" : "_of_4";
+    EXPECT_THAT(vectors, ElementsAre("dt_per_rank" + of + " rank" + of, "late_per_rank" + of + " rank" + of));
+  }
+}
+
 std::string ErrorOf(const std::vector<RankColumn>& columns) {
   return std::string(RankBlock::Make(columns).status().message());
 }

@@ -31,6 +31,33 @@ data::NamedTexts HyperparametersIn(const std::map<std::string, std::string>& att
   return data::ParseSettings(settings->second);
 }
 
+using Sinks = std::vector<std::unique_ptr<data::HistorySink>>;
+
+// Adds the exports to `sinks`, up to the first that fails.
+absl::Status MakeSinks(const RankHistoryOptions& options, Sinks& sinks) {
+  const bool resumes = options.resume_draws >= 0;
+  for (const auto& [path, make] : {std::pair(options.exports.csv, &data::MakeCsvSink),
+                                   std::pair(options.exports.json_lines, &data::MakeJsonLinesSink)}) {
+    if (path.empty()) continue;
+    PLAIT_ASSIGN_OR_RETURN(sinks.emplace_back(), make(path, /*move_old_aside=*/resumes));
+  }
+  if (options.exports.tensorboard.empty()) return absl::OkStatus();
+  const data::TensorboardOptions tensorboard = {.attributes = options.attributes,
+                                                .hyperparameters = HyperparametersIn(options.attributes),
+                                                .resume_draws = options.resume_draws};
+  PLAIT_ASSIGN_OR_RETURN(sinks.emplace_back(),
+                         data::MakeTensorboardSink(options.exports.tensorboard, tensorboard));
+  return absl::OkStatus();
+}
+
+// The exports first: if one fails, there is no new history yet, and a resumed one has all its draws.
+absl::StatusOr<std::unique_ptr<data::History>> OpenFiles(const RankHistoryOptions& options, Sinks& sinks) {
+  PLAIT_RETURN_IF_ERROR(MakeSinks(options, sinks));
+  const data::HistoryOptions file = {.attributes = options.attributes};
+  return options.resume_draws >= 0 ? data::History::Resume(options.path, options.resume_draws, file)
+                                   : data::History::Create(options.path, file);
+}
+
 }  // namespace
 
 RankHistory::RankHistory(comm::Communicator group, RankBlock block, const RankHistoryOptions& options)
@@ -53,23 +80,14 @@ absl::StatusOr<std::unique_ptr<RankHistory>> RankHistory::Create(const comm::Com
 }
 
 absl::Status RankHistory::Open(const RankHistoryOptions& options) {
-  const bool resumes = options.resume_draws >= 0;
-  const data::HistoryOptions file = {.attributes = options.attributes};
-  PLAIT_ASSIGN_OR_RETURN(history_, resumes ? data::History::Resume(options.path, options.resume_draws, file)
-                                           : data::History::Create(options.path, file));
-  for (const auto& [path, make] : {std::pair(options.exports.csv, &data::MakeCsvSink),
-                                   std::pair(options.exports.json_lines, &data::MakeJsonLinesSink)}) {
-    if (path.empty()) continue;
-    PLAIT_ASSIGN_OR_RETURN(auto sink, make(path, /*move_old_aside=*/resumes));
-    history_->AddSink(std::move(sink));
+  Sinks sinks;
+  absl::StatusOr<std::unique_ptr<data::History>> opened = OpenFiles(options, sinks);
+  if (!opened.ok()) {
+    for (const std::unique_ptr<data::HistorySink>& sink : sinks) sink->Discard();
+    return opened.status();
   }
-  if (!options.exports.tensorboard.empty()) {
-    const data::TensorboardOptions tensorboard = {.attributes = options.attributes,
-                                                  .hyperparameters = HyperparametersIn(options.attributes),
-                                                  .resume_draws = options.resume_draws};
-    PLAIT_ASSIGN_OR_RETURN(auto sink, data::MakeTensorboardSink(options.exports.tensorboard, tensorboard));
-    history_->AddSink(std::move(sink));
-  }
+  history_ = *std::move(opened);
+  for (std::unique_ptr<data::HistorySink>& sink : sinks) history_->AddSink(std::move(sink));
   block_.KeepApart(history_->metrics(), group_.size());
   for (const data::Metric& metric : block_.Metrics(group_.size())) {
     PLAIT_RETURN_IF_ERROR(history_->Declare(metric));

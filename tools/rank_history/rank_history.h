@@ -63,7 +63,8 @@ struct RankHistoryOptions {
 
 class RankHistory {
  public:
-  // Collective. Errors, the same on all ranks, of RankBlock::Make, data::History::Create or Resume, and the exports.
+  // Collective. Errors, the same on all ranks, of RankBlock::Make, data::History::Create or Resume, and the exports. If
+  // an export or the history cannot be made, no new file is left, and a resumed history has all its draws.
   static absl::StatusOr<std::unique_ptr<RankHistory>> Create(const comm::Communicator& world,
                                                              const RankHistoryOptions& options);
 

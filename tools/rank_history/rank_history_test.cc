@@ -9,6 +9,7 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <optional>
 #include <string>
@@ -336,6 +337,43 @@ TEST(RankHistory, FeedsTheExports) {
             "2,0.5,0.5,0.5,0\n");
   EXPECT_THAT(*data::ReadWholeFile(lines), HasSubstr("{\"draw\":1,\"loss\":\"NaN\",\"loss_min\":\"NaN\""));
   EXPECT_FALSE(fs::is_empty(folder));
+}
+
+// So that the corrected command works.
+TEST(RankHistory, AfterAFileThatCannotBeMadeThereAreNoOthers) {
+  const std::string path = NewPath("refused.h5"), csv = NewPath("refused.csv"), tb = NewPath("refused_tb");
+  const bool looks = World().rank() == 0;
+  RankHistoryOptions options = {
+      .path = path, .metrics = Loss(), .gather_every = 1, .exports = {.csv = csv, .tensorboard = tb}};
+  if (looks) {
+    fs::create_directories(tb);
+    std::ofstream(tb + "/events.out.tfevents.1.of_another_run") << "draws";
+  }
+  const absl::Status refused = RankHistory::Create(World(), options).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(tb));
+  if (looks) {
+    EXPECT_FALSE(fs::exists(path));
+    EXPECT_FALSE(fs::exists(csv));
+  }
+  options.exports.tensorboard.clear();
+  auto history = *RankHistory::Create(World(), options);
+  for (int step = 0; step < 3; ++step) ASSERT_TRUE(history->Append({{"loss", 1.0 * step}}).ok());
+  ASSERT_TRUE(history->Close().ok());
+  options.exports = {
+      .csv = NewPath("other.csv"), .json_lines = NewPath("other.jsonl"), .tensorboard = NewPath("other_tb")};
+  EXPECT_EQ(RankHistory::Create(World(), options).status().code(), absl::StatusCode::kAlreadyExists);
+  if (looks) {
+    EXPECT_FALSE(fs::exists(options.exports.csv));
+    EXPECT_FALSE(fs::exists(options.exports.json_lines));
+    EXPECT_TRUE(fs::is_empty(options.exports.tensorboard));
+  }
+  options.resume_draws = 1;
+  options.exports = {.csv = testing::TempDir() + "/no/such/folder/run.csv"};
+  EXPECT_FALSE(RankHistory::Create(World(), options).ok());
+  if (looks) {
+    EXPECT_EQ(Column(path, "loss").size(), 3u);
+  }
 }
 
 }  // namespace

@@ -36,12 +36,22 @@ struct TraceContent {
   std::vector<TraceSpan> spans;  // complete ones (ph X), in the order of the file
   std::map<std::int64_t, std::string> process_names;
   std::map<std::pair<std::int64_t, std::int64_t>, std::string> thread_names;
-  bool cut_short = false;  // the file ends before its JSON does
+  bool cut_short = false;    // the file ends before its JSON does
+  std::int64_t missing = 0;  // events that the ranks could not keep
 };
 
 double Number(const Json& object, const char* name, double otherwise) {
   const auto found = object.find(name);
   return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+// Of Plait's own traces: "events_dropped_rank_0": "11".
+std::int64_t EventsMissing(const std::string& key, const Json& value) {
+  std::int64_t missing = 0;
+  if (!absl::StartsWith(key, "events_dropped") || !value.is_string()) return 0;
+  return absl::SimpleAtoi(value.get<std::string>(), &missing)
+             ? std::clamp<std::int64_t>(missing, 0, 1LL << 40)
+             : 0;
 }
 
 // Traces of other programs may have numbers out of range.
@@ -99,10 +109,14 @@ absl::StatusOr<TraceContent> ReadTrace(const std::string& path) {
   TraceContent content;
   EventTaker taker(content);
   // Events are at depth 1 of a bare array, or at depth 2 under "traceEvents". None stays in memory as JSON.
-  std::string key;  // of the outermost object
+  std::string key, inner_key;  // of the outermost object, and of one in it
   const auto take = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > base::kDeepestJson) return false;  // nested values recurse when they are copied
     if (event == Json::parse_event_t::key && depth == 1) key = parsed;
+    if (event == Json::parse_event_t::key && depth == 2) inner_key = parsed;
+    if (event == Json::parse_event_t::value && depth == 2 && key == "otherData") {
+      content.missing += EventsMissing(inner_key, parsed);
+    }
     const bool among_events = key.empty() ? depth == 1 : depth == 2 && key == "traceEvents";
     if (event != Json::parse_event_t::object_end || !among_events) return true;
     taker.Take(parsed);
@@ -226,6 +240,10 @@ absl::StatusOr<StepTimeline> MedianStep(const std::string& path) {
   timeline.seconds = window.length() / kSecond;
   timeline.ranks = RanksIn(trace, window);
   if (trace.cut_short) timeline.note = "the trace ends in the middle; what is there is shown";
+  if (trace.missing > 0) {
+    absl::StrAppend(&timeline.note, timeline.note.empty() ? "" : "; ", "the trace is missing ", trace.missing,
+                    " events, which may be of this step: times and overlap are of what is there");
+  }
   return timeline;
 }
 

@@ -44,7 +44,7 @@ struct StepTimeline {
   std::int64_t steps = 0;  // number of steps it was chosen from
   double seconds = 0;
   std::vector<RankLanes> ranks;  // ascending
-  std::string note;              // "the trace ends in the middle; ..." if it is truncated; else empty
+  std::string note;              // if the trace is truncated or says that it is missing events; else empty
 };
 
 // NOT_FOUND if there is no file, DATA_LOSS if it is not JSON or has no spans: one line that begins with the path.

@@ -75,6 +75,14 @@ TEST(StepTimeline, TheMedianStepOfAllRanks) {
 }
 
 // A step from 1000 to 1100 microseconds; waits are at the ends of their spans.
+TEST(StepTimeline, ATraceThatIsMissingEventsSaysSo) {
+  const StepTimeline step = *MedianStep(Write(absl::StrCat(
+      R"({"traceEvents":[)", Events(), R"(],"otherData":{"run":"5","events_dropped_rank_0":"11",)",
+      R"("events_dropped_rank_1":"2"}})")));
+  EXPECT_EQ(step.step, 8);
+  EXPECT_THAT(step.note, HasSubstr("missing 13 events"));
+}
+
 TEST(StepTimeline, HowLongARankStoodStillInTheStep) {
   const StepTimeline step = *MedianStep(Write(absl::StrCat(
       "[", Step(1, 0, 1000, 100), ",", Span("inside", 0, 1, 1010, 40, R"({"waited_ms":0.015})"), ",",

@@ -37,7 +37,8 @@ absl::StatusOr<SavedTextModel> LoadCheckpoint(const std::string& folder, const s
 
 // `folder`: GPT-2 or Llama in Hugging Face's layout (models/gpt/safetensors.h, models/llama/safetensors.h), as its
 // config.json says. The tokenizer (tokenizer.model, or GPT-2's two files) is read from `bpe_folder`, or from `folder`
-// if that is empty. FAILED_PRECONDITION if it has more tokens than the model.
+// if that is empty; whether a prompt begins with BOS is in the tokenizer_config.json beside it. FAILED_PRECONDITION if
+// it has more tokens than the model.
 absl::StatusOr<SavedTextModel> LoadHuggingFace(const std::string& folder, const std::string& bpe_folder,
                                                c10::ScalarType type);
 

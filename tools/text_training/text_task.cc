@@ -155,6 +155,13 @@ training::MicroBatch TextTask::Next(int) {
 }
 
 absl::Status TextTask::BeforeFirstStep() {
+  if (!settings_.checkpoint_dir.empty() && settings_.checkpoint_interval == 0 &&
+      settings_.eval_interval == 0) {
+    run_.log.Info(
+        "checkpoints only at the end and at signals: --checkpoint-interval=N saves every N steps, and "
+        "without it "
+        "evaluations do, of which --eval-interval=0 has none");
+  }
   if (!settings_.EvaluatesAt(0)) return absl::OkStatus();
   if (samples() && prompt_ != settings_.sample_prompt) {
     run_.log.Warning("--sample-prompt: characters outside the vocabulary are dropped");

@@ -72,6 +72,7 @@ parallel::PipelineStep AutoSolver::RunMicroBatches(const parallel::NextMicroBatc
       [&] { solver.set_propagation(mgrit::Propagation::kSerial); });
   work_->End();
   solver.set_propagation(mgrit::Propagation::kParallel);  // for evaluations before the next step
+  if (comparison.overflows) return std::move(comparison.exact);
   bias_ = comparison.distance;
   if (!work_->counts()) return std::move(comparison.exact);
   biases_.push_back(bias_);

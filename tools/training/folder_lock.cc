@@ -81,7 +81,8 @@ bool Lives(const Owner& owner) {
 }
 
 // Modification time (seconds, nanoseconds), read after opening the file; zeros if there is no file.
-std::pair<std::int64_t, std::int64_t> TouchTime(const std::string& path) {
+using Time = std::pair<std::int64_t, std::int64_t>;
+Time TouchTime(const std::string& path) {
   struct stat status = {};
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return {};
@@ -90,20 +91,25 @@ std::pair<std::int64_t, std::int64_t> TouchTime(const std::string& path) {
   return {status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
 }
 
-// False if the file was touched or replaced within `seconds`.
+// True if the file disappears, or is not touched or replaced within `seconds`.
 bool StaysUntouched(const std::string& path, double seconds) {
-  const auto before = TouchTime(path);
-  for (double waited = 0; waited < seconds; waited += 0.25) {
+  const Time before = TouchTime(path);
+  Time now = before;
+  for (double waited = 0; waited < seconds && now == before && now != Time(); waited += 0.25) {
     std::this_thread::sleep_for(std::chrono::milliseconds(250));
-    if (TouchTime(path) != before) return false;
+    now = TouchTime(path);
   }
-  return true;
+  return now == before || now == Time();
+}
+
+std::string NameOf(const Owner& owner) {
+  return owner.pid == 0 ? "another process" : absl::StrCat("process ", owner.pid, " on ", owner.host);
 }
 
 bool IsLeft(const std::string& path, const Owner& owner, const FolderLockOptions& options) {
   if (owner.host == options.host && owner.process_namespace == Namespace()) return !Lives(owner);
-  options.say(absl::StrCat(path, ": of process ", owner.pid, " on ", owner.host, "; waiting up to ",
-                           options.watch_seconds, " s to see whether it is alive"));
+  options.say(absl::StrCat(path, ": of ", NameOf(owner), "; waiting up to ", options.watch_seconds,
+                           " s to see whether it is alive"));
   return StaysUntouched(path, options.watch_seconds);
 }
 
@@ -141,8 +147,7 @@ absl::Status Link(const std::string& path, const std::string& content) {
 
 absl::Status InUse(const std::string& path, const Owner& owner) {
   return absl::AlreadyExistsError(
-      absl::StrCat(path, ": process ", owner.pid, " on ", owner.host,
-                   owner.job.empty() ? "" : absl::StrCat(" (job ", owner.job, ")"),
+      absl::StrCat(path, ": ", NameOf(owner), owner.job.empty() ? "" : absl::StrCat(" (job ", owner.job, ")"),
                    " is writing checkpoints there; wait for it, end it, or name another directory"));
 }
 
@@ -179,7 +184,10 @@ absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& 
     if (!absl::IsAlreadyExists(linked)) return linked;
     const std::string found = ContentOf(path);
     const Owner owner = OwnerOf(found);
-    if (attempt > 3 || !IsLeft(path, owner, options)) return InUse(path, owner);
+    if (attempt > 3) return InUse(path, owner);
+    std::error_code ignored;
+    if (found.empty() && !std::filesystem::exists(path, ignored)) continue;  // released just now
+    if (!IsLeft(path, owner, options)) return InUse(path, owner);
     RemoveLeft(folder, path, found);
   }
 }

@@ -1,8 +1,10 @@
 // Locks that are held, released and stale.
 #include "tools/training/folder_lock.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,6 +108,31 @@ TEST(FolderLock, AWaitingJobLeavesTheLockThatAnotherHasTakenMeanwhile) {
   EXPECT_EQ(waiting.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(waiting.message()), ::testing::HasSubstr("(job 18)"));
   EXPECT_TRUE(fs::exists(folder + "/lock"));
+}
+
+// Between the attempt to make it and the look at its owner: the pipe is opened for reading, and is gone when it has ended.
+TEST(FolderLock, ALockThatIsReleasedMeanwhileIsNotWatched) {
+  const std::string folder = NewFolder("released"), path = folder + "/lock";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::thread owner([&path] {
+    const int pipe = open(path.c_str(), O_WRONLY);
+    unlink(path.c_str());
+    close(pipe);
+  });
+  int said = 0;
+  const FolderLockOptions options = {.watch_seconds = 0.5, .say = [&](const std::string&) { ++said; }};
+  const auto lock = FolderLock::Take(folder, options);
+  owner.join();
+  EXPECT_TRUE(lock.ok()) << lock.status();
+  EXPECT_EQ(said, 0);
+}
+
+// While it is watched, instead of the name of a process that has ended.
+TEST(FolderLock, ALockThatIsReleasedWhileItIsWatchedIsTaken) {
+  const std::string folder = NewFolder("released_late");
+  WriteLockOfThisHost(folder, "pid:[1]");
+  const auto release = [&](const std::string&) { fs::remove(folder + "/lock"); };
+  EXPECT_TRUE(FolderLock::Take(folder, {.watch_seconds = 1e9, .say = release}).ok());
 }
 
 // Both have found that its owner is gone.

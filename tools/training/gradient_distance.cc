@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -21,10 +22,9 @@ std::vector<at::Tensor> CopyOfGradients(const parallel::DataParallel& engine) {
   return copies;
 }
 
-// |gradient - other| / |gradient| over the mesh; leaves the gradients unchanged.
+// |gradient - other| over the mesh; leaves the gradients unchanged.
 double Distance(parallel::DataParallel& engine, const std::vector<at::Tensor>& others) {
   const at::NoGradGuard no_grad;
-  const double norm = engine.GradientNorm();
   const std::vector<at::Tensor> kept = CopyOfGradients(engine);
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const at::Tensor& gradient = engine.shards()[i].gradient;
@@ -34,7 +34,7 @@ double Distance(parallel::DataParallel& engine, const std::vector<at::Tensor>& o
   for (std::size_t i = 0; i < kept.size(); ++i) {
     if (kept[i].defined()) engine.shards()[i].gradient.copy_(kept[i]);
   }
-  return difference / norm;
+  return difference;
 }
 
 }  // namespace
@@ -77,8 +77,13 @@ GradientComparison CompareGradients(ShardedModel& model, const comm::Communicato
   world.AllReduce(comm::BufferOf(absl::MakeSpan(measured)), comm::ReduceOp::kMax);
   comparison.seconds = measured[0];
   comparison.exact_seconds = measured[1];
-  comparison.distance =
-      measured[2] > 0 ? std::numeric_limits<double>::quiet_NaN() : Distance(engine, inexact);
+  if (measured[2] > 0) {
+    comparison.distance = std::numeric_limits<double>::quiet_NaN();
+    return comparison;
+  }
+  const double norm = engine.GradientNorm();
+  comparison.overflows = !std::isfinite(norm);
+  comparison.distance = Distance(engine, inexact) / norm;
   return comparison;
 }
 

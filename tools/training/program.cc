@@ -41,12 +41,21 @@ absl::StatusOr<base::Log> MakeLog(int rank, Console& console) {
   });
 }
 
+absl::StatusOr<int> NumberOfRanks(const Settings& settings, const comm::Launcher& launcher) {
+  const auto with_default = [&](int ranks) {
+    return RanksOfRun(settings.nproc, settings.mesh, launcher, ranks);
+  };
+  // To count GPUs starts CUDA: only where the default makes a difference.
+  const absl::StatusOr<int> of_one = with_default(1), of_two = with_default(2);
+  if (of_one.ok() && of_two.ok() && *of_one == *of_two) return of_one;
+  return with_default(settings.DefaultRanks());
+}
+
 // The number of ranks that the run will have, with the settings checked for it; with --resume as far as they do not come
 // from the checkpoint, RunOnRank() checks the rest.
 absl::StatusOr<int> CheckedRanks(Settings& settings, const SettingsTable& table,
                                  const comm::Launcher& launcher) {
-  PLAIT_ASSIGN_OR_RETURN(const int ranks,
-                         RanksOfRun(settings.nproc, settings.mesh, launcher, settings.DefaultRanks()));
+  PLAIT_ASSIGN_OR_RETURN(const int ranks, NumberOfRanks(settings, launcher));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, settings.Axes(ranks));
   settings.Complete(axes);
   if (!settings.resume.empty()) {

@@ -49,14 +49,18 @@ absl::Status OpenFolder(const Settings& settings, FolderLockOptions options,
   absl::StatusOr<std::unique_ptr<FolderLock>> taken = FolderLock::Take(folder, options);
   PLAIT_RETURN_IF_ERROR(base::Prefixed(taken.status(), "--checkpoint-dir"));
   *lock = *std::move(taken);
-  if (ResumesFrom(settings, folder) || parallel::CompleteSteps(folder).empty()) return absl::OkStatus();
+  if (ResumesFrom(settings, folder)) return absl::OkStatus();
+  const absl::StatusOr<std::vector<std::int64_t>> steps = parallel::CompleteSteps(folder);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(steps.status(), "--checkpoint-dir"));
+  if (steps->empty()) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat(
       "--checkpoint-dir: ", folder, " holds the checkpoints of an earlier run; resume with --resume=", folder,
       ", or name another directory"));
 }
 
 // The checkpoint that is meant; empty: none, and none is needed.
-absl::StatusOr<std::string> FindCheckpoint(const Settings& settings, const comm::Communicator& world) {
+absl::StatusOr<std::string> FindCheckpoint(const Settings& settings, const comm::Communicator& world,
+                                           const std::function<void(const std::string&)>& say) {
   const bool automatic = settings.resume == "auto";
   const std::string folder = base::FromUser(automatic ? settings.checkpoint_dir : settings.resume);
   std::int64_t is_one[1] = {0};
@@ -64,8 +68,14 @@ absl::StatusOr<std::string> FindCheckpoint(const Settings& settings, const comm:
   if (world.rank() == 0 && std::filesystem::exists(folder + "/index.h5", ignored)) is_one[0] = 1;
   world.Broadcast(comm::BufferOf(absl::MakeSpan(is_one)), 0);
   if (is_one[0] == 1) return folder;
-  const absl::StatusOr<std::string> latest = parallel::FindLatestCheckpoint(world, folder);
-  if (latest.ok()) return latest;
+  absl::Status skipped;
+  const absl::StatusOr<std::string> latest = parallel::FindLatestCheckpoint(world, folder, &skipped);
+  if (latest.ok()) {
+    if (!skipped.ok()) {
+      say(absl::StrCat("--resume: taking ", *latest, ": the latest cannot be opened: ", skipped.message()));
+    }
+    return latest;
+  }
   PLAIT_RETURN_IF_ERROR(world.Agree(world.rank() == 0 ? settings.CheckResume(folder) : absl::OkStatus()));
   if (automatic && absl::IsNotFound(latest.status())) return std::string();
   return latest;
@@ -122,7 +132,7 @@ absl::StatusOr<CheckpointPlace> OpenCheckpointPlace(const std::string& program, 
   }
   PLAIT_RETURN_IF_ERROR(world.Agree(opened));
   if (settings.resume.empty()) return place;
-  absl::StatusOr<std::string> folder = FindCheckpoint(settings, world);
+  absl::StatusOr<std::string> folder = FindCheckpoint(settings, world, say);
   PLAIT_RETURN_IF_ERROR(base::Prefixed(folder.status(), "--resume"));
   if (folder->empty()) {
     say("--resume=auto: no checkpoint yet, beginning from the start");

@@ -37,7 +37,8 @@ struct CheckpointPlace {
 };
 
 // Locks --checkpoint-dir, finds the checkpoint that --resume names, and adopts the settings of its run
-// (SettingsTable::Adopt; also --global-batch-size if no batch size is given). `say` gets messages for the log.
+// (SettingsTable::Adopt; also --global-batch-size if no batch size is given). `say` gets messages for the log, such as
+// why the latest checkpoint could not be opened and an earlier one is taken.
 // ALREADY_EXISTS if the directory has complete checkpoints and --resume is not given, or if another process holds the
 // lock; NOT_FOUND if there is nothing to resume from, unless --resume=auto; DATA_LOSS for a checkpoint of another
 // program; INVALID_ARGUMENT if a kSame or kPreset setting differs.

@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "base/status_macros.h"
 #include "data/hdf5/file.h"
+#include "data/history/history.h"
 #include "data/history/history_file.h"
 #include "data/history/history_table.h"
 #include "data/plot/plot.h"
@@ -106,10 +107,11 @@ absl::StatusOr<int> DrawHeatMaps(const data::HistoryTable& table, const HistoryP
   return drawn;
 }
 
-// Of a history without draws: those of the checkpoint, which are lost, unless the file was begun after them.
+// Of a history without draws: those of the checkpoint, which are lost, unless the file was closed, or begun after them.
 std::int64_t DrawsOfEmpty(const std::string& path, const RunOutputsOptions& options) {
   const absl::StatusOr<data::File> file = data::OpenHistoryFile(path);
   if (!file.ok()) return options.resumed_draws;
+  if (data::IntAttribute(*file, "/", "complete").value_or(0) == 1) return 0;
   std::int64_t begun = 0;
   const absl::StatusOr<std::string> text = data::TextAttribute(*file, "/", kBeganAtStep);
   const bool is_other = text.ok() && absl::SimpleAtoi(*text, &begun) && begun >= options.steps_done;
@@ -128,8 +130,32 @@ std::int64_t DrawsToKeep(const std::string& path, const RunOutputsOptions& optio
   const double done = static_cast<double>(options.steps_done);
   const auto later = std::find_if(steps->begin(), steps->end(), [done](double step) { return step > done; });
   const std::int64_t kept = later - steps->begin();
-  // Without later draws, the last ones may have been lost in a power failure; History::Resume fills them with NaN.
-  return later == steps->end() ? std::max(kept, options.resumed_draws) : kept;
+  // Without later draws, the last ones may have been lost in a power failure; History::Resume fills them with NaN. A file
+  // that was closed has all of its run: the checkpoint's number is then another file's.
+  const bool may_lack = later == steps->end() && !table->complete();
+  return may_lack ? std::max(kept, options.resumed_draws) : kept;
+}
+
+// What an attempt that was killed has written; a file without draws stays.
+absl::Status KeepKilledAttempt(const std::string& path, const RunOutputsOptions& options) {
+  if (!data::HistoryTable::Open(path).ok()) return absl::OkStatus();
+  const absl::StatusOr<std::string> aside = data::History::SetAside(path);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(aside.status(), "--history"));
+  options.say(absl::StrCat("--history: ", path,
+                           " has draws of an attempt that left no checkpoint here; kept as ", *aside));
+  return absl::OkStatus();
+}
+
+// Draws that the run goes on after; -1: in a new history.
+absl::StatusOr<std::int64_t> PrepareHistory(const std::string& path, const RunOutputsOptions& options) {
+  if (options.resumed_draws < 0) {
+    PLAIT_RETURN_IF_ERROR(CheckHistoryPlace(path, options.begins_again));
+    if (options.begins_again) PLAIT_RETURN_IF_ERROR(KeepKilledAttempt(path, options));
+  } else {
+    PLAIT_RETURN_IF_ERROR(base::Prefixed(base::ProbeWritableFile(path), "--history"));
+  }
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored) ? DrawsToKeep(path, options) : -1;
 }
 
 std::string StampOf(std::int64_t unix_seconds) {
@@ -152,8 +178,6 @@ std::int64_t MakeOwnFolder(const std::string& parent, const std::string& stamp) 
   return number;
 }
 
-}  // namespace
-
 // A run saves its last checkpoint before its history is complete: without one, the history is another run's.
 absl::Status CheckBegunAgain(const std::string& path) {
   const absl::StatusOr<data::HistoryTable> table = data::HistoryTable::Open(path);
@@ -162,6 +186,13 @@ absl::Status CheckBegunAgain(const std::string& path) {
       absl::StrCat("--history: ", path,
                    " is of a run that has ended, and there is no checkpoint to resume from; choose "
                    "another name, or remove the file"));
+}
+
+}  // namespace
+
+absl::Status CheckHistoryPlace(const std::string& path, bool begins_again) {
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(base::ProbeWritableFile(path), "--history"));
+  return begins_again ? CheckBegunAgain(path) : base::Prefixed(data::History::CheckFree(path), "--history");
 }
 
 absl::StatusOr<OutputFolder> OpenOutputFolder(const std::string& program, const std::string& outputs,
@@ -195,17 +226,10 @@ absl::StatusOr<RunOutputs> RunOutputs::Open(const RunOutputsOptions& options, da
 }
 
 absl::Status RunOutputs::OpenHistory(const RunOutputsOptions& options, const comm::Communicator& world) {
-  absl::Status writable;
-  std::int64_t resumed[1] = {-1};
-  if (world.rank() == 0) {
-    writable = base::Prefixed(base::ProbeWritableFile(history_path_), "--history");
-    std::error_code ignored;
-    if (std::filesystem::exists(history_path_, ignored)) {
-      if (options.begins_again) writable.Update(CheckBegunAgain(history_path_));
-      resumed[0] = DrawsToKeep(history_path_, options);
-    }
-  }
-  PLAIT_RETURN_IF_ERROR(world.Agree(writable));
+  absl::StatusOr<std::int64_t> draws = -1;
+  if (world.rank() == 0) draws = PrepareHistory(history_path_, options);
+  PLAIT_RETURN_IF_ERROR(world.Agree(draws.status()));
+  std::int64_t resumed[1] = {*draws};
   world.Broadcast(comm::BufferOf(absl::MakeSpan(resumed)), 0);
   std::map<std::string, std::string> attributes = attributes_;
   // Of an emptied file also zero, in place of what it said before.

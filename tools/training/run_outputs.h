@@ -38,9 +38,10 @@ struct OutputFolder {
 absl::StatusOr<OutputFolder> OpenOutputFolder(const std::string& program, const std::string& outputs,
                                               const comm::Communicator& world);
 
-// ALREADY_EXISTS if the history at `path` is of a run that has ended: a run that begins again, with --resume=auto and no
-// checkpoint, would replace it. Local.
-absl::Status CheckBegunAgain(const std::string& path);
+// What a run from the beginning may not write its history at `path` for; begins with "--history: ". Errors of
+// base::ProbeWritableFile; ALREADY_EXISTS if there is a history, with `begins_again` (--resume=auto and no checkpoint)
+// only if its run has ended. Local.
+absl::Status CheckHistoryPlace(const std::string& path, bool begins_again);
 
 using Recorded = rank_history::RankColumn;
 
@@ -57,8 +58,10 @@ struct RunOutputsOptions {
   // Before the first draw, of programs that count steps in a metric `step`: an existing history is then continued after
   // its draws up to this step. resumed_draws are those of the checkpoint, for draws lost in a power failure.
   std::int64_t steps_done = -1;
-  // Without a checkpoint: an existing history, of an attempt that was killed before its first one, is begun again.
+  // Without a checkpoint: the draws of an attempt that was killed are kept under another name (run.h5.1), as its
+  // checkpoints may have been removed or be elsewhere; `say` gets a line that says so, on rank 0.
   bool begins_again = false;
+  std::function<void(const std::string& line)> say = [](const std::string&) {};
   rank_history::Exports exports = {};
 };
 
@@ -81,7 +84,7 @@ struct HistoryPlots {
 class RunOutputs {
  public:
   // Collective. Errors are the same on all ranks: a directory or file that is not writable; ALREADY_EXISTS if there is
-  // a history at that path and resumed_draws is negative, or one of a run that has ended, to be begun again.
+  // a history at that path and resumed_draws is negative, with begins_again only one of a run that has ended.
   static absl::StatusOr<RunOutputs> Open(const RunOutputsOptions& options, data::RunFacts facts,
                                          const comm::Communicator& world);
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "comm/testing/world.h"
 #include "data/hdf5/atomic_file.h"
+#include "data/history/history.h"
 #include "data/history/history_table.h"
 
 namespace plait::training {
@@ -127,14 +128,16 @@ TEST(RunOutputs, AResumedRunGoesOnWithItsHistory) {
 }
 
 // Records steps `from` to `to` - 1, and resumes after a checkpoint at step `done` that counts `draws`. Returns the steps
-// of the history after one more, 100.
+// of the history after one more, 100. Without `closes` as after a kill.
 std::vector<double> StepsAfterResume(const std::string& folder, int from, int to, std::int64_t done,
-                                     std::int64_t draws) {
+                                     std::int64_t draws, bool closes = true) {
   RunOutputsOptions options = OptionsIn(NewFolder(folder));
   options.steps_done = from - 1;
-  RunOutputs first = *RunOutputs::Open(options, {}, World());
-  EXPECT_TRUE(Record(first, from, to).ok());
-  EXPECT_TRUE(first.Close().ok());
+  {
+    RunOutputs first = *RunOutputs::Open(options, {}, World());
+    EXPECT_TRUE(Record(first, from, to).ok());
+    EXPECT_TRUE(closes ? first.Close().ok() : first.history().Flush().ok());
+  }
   options.steps_done = done;
   options.resumed_draws = draws;
   RunOutputs second = *RunOutputs::Open(options, {}, World());
@@ -148,8 +151,9 @@ std::vector<double> StepsAfterResume(const std::string& folder, int from, int to
 
 TEST(RunOutputs, AResumedHistoryHasTheStepsUpToTheCheckpoint) {
   EXPECT_THAT(StepsAfterResume("later", 1, 6, 3, 3), ElementsAre(1, 2, 3, 100));
-  EXPECT_THAT(StepsAfterResume("lost", 1, 4, 5, 5), ElementsAre(1, 2, 3, IsNan(), IsNan(), 100))
+  EXPECT_THAT(StepsAfterResume("lost", 1, 4, 5, 5, false), ElementsAre(1, 2, 3, IsNan(), IsNan(), 100))
       << "in a power failure";
+  EXPECT_THAT(StepsAfterResume("all_lost", 1, 1, 2, 2, false), ElementsAre(IsNan(), IsNan(), 100));
 }
 
 // The checkpoint counts the draws of the file that its run wrote, which need not be this one.
@@ -159,29 +163,63 @@ TEST(RunOutputs, AnotherHistoryHasTheStepsUpToTheCheckpointToo) {
   EXPECT_THAT(StepsAfterResume("longer", 1, 6, 5, 2), ElementsAre(1, 2, 3, 4, 5, 100));
   EXPECT_THAT(StepsAfterResume("empty", 4, 4, 3, 3), ElementsAre(100)) << "killed before its first draw";
   EXPECT_THAT(StepsAfterResume("none", 1, 6, 3, 0), ElementsAre(1, 2, 3, 100)) << "the checkpoint's had none";
+  EXPECT_THAT(StepsAfterResume("older", 1, 4, 5, 5), ElementsAre(1, 2, 3, 100)) << "of a run that has ended";
+  EXPECT_THAT(StepsAfterResume("empty_older", 1, 1, 5, 5), ElementsAre(100));
 }
 
-TEST(RunOutputs, WithoutACheckpointOnlyTheHistoryOfAKilledRunIsBegunAgain) {
+// Whether an attempt was killed before its first checkpoint, or its checkpoints were removed, cannot be seen.
+TEST(RunOutputs, WithoutACheckpointTheHistoryOfAKilledRunIsKeptUnderAnotherName) {
   RunOutputsOptions options = OptionsIn(NewFolder("again"));
+  std::string said;
+  options.say = [&said](const std::string& line) { absl::StrAppend(&said, line, "\n"); };
   const auto begin = [&options](bool again) {
     options.begins_again = again;
     return RunOutputs::Open(options, {}, World());
   };
+  EXPECT_TRUE(begin(false).ok()) << "killed before its first draw";
+  World().Barrier();
   {
-    RunOutputs killed = *begin(false);
+    RunOutputs killed = *begin(true);
+    EXPECT_EQ(said, "") << "nothing to keep";
     EXPECT_TRUE(Record(killed, 1, 3).ok());
+    EXPECT_TRUE(killed.history().Flush().ok());
   }
+  World().Barrier();
   RunOutputs whole = *begin(true);
   EXPECT_EQ(whole.history().draws(), 0);
-  EXPECT_TRUE(Record(whole, 1, 3).ok());
+  EXPECT_TRUE(Record(whole, 1, 2).ok());
   EXPECT_TRUE(whole.Close().ok());
   World().Barrier();
   const absl::Status ended = begin(true).status();
   EXPECT_EQ(ended.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(ended.message()), HasSubstr("is of a run that has ended"));
-  if (World().rank() == 0) {
-    EXPECT_THAT(*data::HistoryTable::Open(whole.history_path())->Column("step"), ElementsAre(1, 2));
+  if (World().rank() > 0) return;
+  const std::string& path = whole.history_path();
+  EXPECT_EQ(said,
+            absl::StrCat("--history: ", path,
+                         " has draws of an attempt that left no checkpoint here; kept as ", path, ".1\n"));
+  const auto steps = [](const std::string& file) { return *data::HistoryTable::Open(file)->Column("step"); };
+  EXPECT_THAT(steps(path), ElementsAre(1));
+  EXPECT_THAT(steps(path + ".1"), ElementsAre(1, 2));
+  EXPECT_FALSE(fs::exists(path + ".2"));
+}
+
+TEST(RunOutputs, WhatAHistoryWillBeRefusedForIsSaidBefore) {
+  const std::string folder = NewFolder("places"), path = folder + "/run.h5";
+  if (World().rank() > 0) return;
+  fs::create_directories(folder);
+  for (const bool again : {false, true}) {
+    EXPECT_TRUE(CheckHistoryPlace(path, again).ok());
+    EXPECT_THAT(std::string(CheckHistoryPlace(folder, again).message()),
+                HasSubstr("--history: " + folder + " is a folder"));
   }
+  auto history = *data::History::Create(path, {});
+  EXPECT_TRUE(history->Append({{"step", 1}}).ok());
+  EXPECT_THAT(std::string(CheckHistoryPlace(path, false).message()),
+              HasSubstr("--history: " + path + ": holds an earlier run"));
+  EXPECT_TRUE(CheckHistoryPlace(path, true).ok());
+  EXPECT_TRUE(history->Close().ok());
+  EXPECT_THAT(std::string(CheckHistoryPlace(path, true).message()), HasSubstr("is of a run that has ended"));
 }
 
 // Reports need it: the first draw's number of steps is otherwise unknown.

@@ -1,12 +1,12 @@
 #include "tools/training/settings.h"
 
 #include <c10/core/CachingDeviceAllocator.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "base/address_space.h"
 #include "base/path.h"
+#include "base/processors.h"
 #include "base/status_macros.h"
 #include "tools/training/mesh.h"
 
@@ -215,6 +216,10 @@ device::DeviceRequest Settings::device_request() const {
   return {.kind = device::ParseDeviceKind(device).value_or(device::DeviceKind::kAuto), .threads = threads};
 }
 
+bool Settings::has_memory_limit() const {
+  return memory(/*ranks_on_host=*/1, at::kCPU).limited_by == "--memory-limit";
+}
+
 parallel::NodeMemory Settings::memory(int ranks_on_host, at::Device on) const {
   const double limit = Bytes(memory_limit).value_or(0);
   if (limit > 0) {
@@ -227,8 +232,13 @@ parallel::NodeMemory Settings::memory(int ranks_on_host, at::Device on) const {
 
 int Settings::DefaultRanks() const {
   if (runs_on_one_rank()) return 1;
+  // Threads that CUDA starts inherit the mask: signals must not end the process there, but reach who handles them.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
   const int gpus = device == "cpu" ? 0 : device::DetectRankFacts({}).gpus;
-  return gpus > 0 ? gpus : static_cast<int>(std::thread::hardware_concurrency());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return gpus > 0 ? gpus : base::UsableProcessors();
 }
 
 std::int64_t Settings::GlobalBatch(int data_ranks) const {

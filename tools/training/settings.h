@@ -121,6 +121,7 @@ struct Settings {
   // Memory available to all `ranks_on_host` ranks of this host together: --memory-limit for each, else the host's
   // memory, or free memory of this rank's GPU times the ranks.
   parallel::NodeMemory memory(int ranks_on_host, at::Device device) const;
+  bool has_memory_limit() const;  // from --memory-limit
   // Number of ranks to start if no launcher, --nproc or --mesh determines it: one per GPU, else one per core.
   int DefaultRanks() const;
   // Samples of a micro-batch over all data ranks.

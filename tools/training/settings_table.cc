@@ -4,12 +4,16 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 
 namespace plait::training {
 namespace {
+
+constexpr char kGiven[] = "given";
 
 std::string Dashed(const std::string& name) { return absl::StrReplaceAll(name, {{"_", "-"}}); }
 
@@ -71,7 +75,8 @@ absl::Status SettingsTable::CheckNoneGiven(const std::string& prefix, const std:
 std::string SettingsTable::FlagFile(const std::vector<std::string>& places) const {
   std::string lines;
   for (std::size_t i = 0; i < flags_.size(); ++i) {
-    if (!flags_[i].given && base::ValueText(flags_[i].value) == defaults_[i]) continue;
+    const bool given = flags_[i].given || given_before_.contains(flags_[i].name);
+    if (!given && base::ValueText(flags_[i].value) == defaults_[i]) continue;
     const bool is_place = std::count(places.begin(), places.end(), flags_[i].name) > 0;
     absl::StrAppend(&lines, is_place ? "# " : "", base::FlagLine(flags_[i]), "\n");
   }
@@ -86,10 +91,13 @@ NamedValues SettingsTable::Values() const {
 
 NamedValues SettingsTable::Kept() const {
   NamedValues kept;
+  std::set<std::string> given = given_before_;
   for (std::size_t i = 0; i < flags_.size(); ++i) {
-    if (on_resume_[i] != OnResume::kFree && !unknown_.contains(i))
-      kept[flags_[i].name] = base::ValueText(flags_[i].value);
+    if (on_resume_[i] == OnResume::kFree || unknown_.contains(i)) continue;
+    kept[flags_[i].name] = base::ValueText(flags_[i].value);
+    if (flags_[i].given) given.insert(flags_[i].name);
   }
+  kept[kGiven] = absl::StrJoin(given, ",");
   return kept;
 }
 
@@ -111,6 +119,9 @@ absl::Status SettingsTable::AdoptOne(std::size_t index, const NamedValues& kept,
 
 absl::Status SettingsTable::Adopt(const NamedValues& kept, std::vector<std::string>* changes) {
   for (std::size_t i = 0; i < flags_.size(); ++i) PLAIT_RETURN_IF_ERROR(AdoptOne(i, kept, changes));
+  if (const auto given = kept.find(kGiven); given != kept.end()) {
+    given_before_ = absl::StrSplit(given->second, ',', absl::SkipEmpty());
+  }
   return absl::OkStatus();
 }
 

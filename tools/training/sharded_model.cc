@@ -152,9 +152,11 @@ mgrit::LayerParallel::TiedParameters TiedIn(const models::BlockModel& model) {
 
 absl::StatusOr<parallel::CheckpointPolicy> PolicyOf(const Settings& settings,
                                                     const models::BlockModel& model) {
-  std::vector<std::string> names;
+  std::vector<std::string> names(model.blocks().size());
   for (const models::ParameterUnit& unit : model.units()) {
-    if (unit.block != models::ParameterUnit::kRoot) names.push_back(unit.name);
+    if (unit.block == models::ParameterUnit::kRoot) continue;
+    std::string& name = names[static_cast<std::size_t>(unit.block)];
+    if (name.empty()) name = unit.name;  // behind it come units of parts of the block, as of experts
   }
   absl::StatusOr<parallel::CheckpointPolicy> policy = parallel::CheckpointPolicy::Parse(
       absl::StrReplaceAll(settings.activation_checkpointing, {{"every-", "every="}}), names);

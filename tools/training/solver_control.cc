@@ -154,10 +154,13 @@ parallel::PipelineStep SolverControl::Measure(const parallel::NextMicroBatch& ne
           solver.set_propagation(mgrit::Propagation::kSerial);
         }
       });
-  bias_ = comparison.distance;
-  policy_->Take({.bias = *bias_, .seconds = comparison.seconds, .exact_seconds = comparison.exact_seconds});
+  if (!comparison.overflows) {
+    bias_ = comparison.distance;
+    policy_->Take({.bias = *bias_, .seconds = comparison.seconds, .exact_seconds = comparison.exact_seconds});
+  }
   const SolverChoice choice = policy_->choice();
   Use(choice);  // an evaluation may come before the next step
+  if (comparison.overflows) return std::move(comparison.exact);
   line_ = absl::StrFormat(
       "%sgradient bias %.3g of the gradient, limit %.3g: next %d forward and %d backward iterations%s",
       by_iteration ? "estimated " : "", *bias_, settings_.bias_limit, choice.forward, choice.backward,

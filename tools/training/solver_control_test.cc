@@ -84,7 +84,7 @@ class Subject {
   // What is recorded of a step, with an evaluation behind it.
   std::vector<data::Scalar> Record(std::int64_t step, bool evaluates) {
     control_->RunMicroBatches(step, [&](int) {
-      return parallel::PipelineMicroBatch{sharded_->OnDevice(BatchOf(step)), 1 / 24.0};
+      return parallel::PipelineMicroBatch{sharded_->OnDevice(BatchOf(step)), loss_factor};
     });
     EXPECT_TRUE(sharded_->Step({.clip_norm = 1}).status.ok());
     if (evaluates) sharded_->Loss(BatchOf(step + 100));
@@ -108,6 +108,7 @@ class Subject {
   }
 
   bool diverges = false;  // coarse steps of this rank are infinite
+  double loss_factor = 1 / 24.0;
 
  private:
   comm::DeviceMesh mesh_;
@@ -124,6 +125,15 @@ TEST(BiasControl, TakesASolveThatDivergesForSomeDataAsDivergedForAll) {
   EXPECT_TRUE(std::isnan(subject.Step(1)));
   EXPECT_NE(subject.control().Line().find("gradient bias nan"), std::string::npos)
       << subject.control().Line();
+}
+
+// As of a float16 step whose loss is scaled too much, and which is skipped.
+TEST(BiasControl, GradientsThatOverflowSayNothing) {
+  Subject subject(Controlled());
+  subject.loss_factor = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(std::isnan(subject.Step(0)));  // nothing to record
+  EXPECT_EQ(subject.control().Line(), "");
+  EXPECT_EQ(subject.IterationsOfEvaluation(), 2);
 }
 
 // Exact gradients, which these steps take, leave the solver serial or one iteration further.

@@ -35,10 +35,6 @@ absl::Status ReadLossScale(const parallel::Checkpoint& checkpoint, parallel::Los
   return base::Prefixed(scaler.Restore(state), checkpoint.folder());
 }
 
-bool HasLimit(const Settings& settings) {
-  return settings.memory(/*ranks_on_host=*/1, at::kCPU).limited_by == "--memory-limit";
-}
-
 absl::Status WriteFlagFile(const std::string& folder, const std::string& lines) {
   const std::string path = folder + "/settings.flags";
   std::ofstream file(path, std::ios::binary);
@@ -139,7 +135,8 @@ absl::Status Trainer::ReportPipeline() {
 absl::Status Trainer::PlanMemory() {
   const MakeDryRunModel make = task_.dry_run_model();
   if (!make && trained_.activation_bytes_per_sample < 0) {
-    return HasLimit(settings_) ? NotChecked(settings_, "this program has no memory plan") : absl::OkStatus();
+    return settings_.has_memory_limit() ? NotChecked(settings_, "this program has no memory plan")
+                                        : absl::OkStatus();
   }
   absl::StatusOr<parallel::MemoryPlan> planned;
   if (make) {
@@ -151,7 +148,7 @@ absl::Status Trainer::PlanMemory() {
   }
   const absl::Status agreed = run_.world.Agree(planned.status());
   if (absl::IsUnimplemented(agreed)) {
-    if (HasLimit(settings_)) return NotChecked(settings_, agreed.message());
+    if (settings_.has_memory_limit()) return NotChecked(settings_, agreed.message());
     run_.log.Warning(absl::StrCat("no memory plan, and no check that the run fits: ", agreed.message()));
     return absl::OkStatus();
   }
@@ -169,7 +166,7 @@ absl::Status Trainer::DryRunOnly() {
   PLAIT_ASSIGN_OR_RETURN(const DryRunResult result, DryRun(settings_, run_.mesh.axes(), make));
   run_.log.Info("\n" + DryRunText(result));
   const parallel::NodeMemory limit = settings_.memory(/*ranks_on_host=*/1, run_.device);
-  return HasLimit(settings_) ? CheckFits(result, limit) : absl::OkStatus();
+  return settings_.has_memory_limit() ? CheckFits(result, limit) : absl::OkStatus();
 }
 
 absl::Status Trainer::Restore() {
@@ -216,7 +213,8 @@ absl::Status Trainer::OpenOutputs() {
                         .gather_every = task_.gather_every(),
                         .resumed_draws = history_draws_,
                         .steps_done = step_ == task_.first_step() ? 0 : step_,
-                        .begins_again = history_draws_ < 0 && !s.resume.empty()},
+                        .begins_again = history_draws_ < 0 && !s.resume.empty(),
+                        .say = [this](const std::string& line) { run_.log.Info(line); }},
                        FactsOf(run_.program, s.seed, run_.settings_line(), run_.environment), run_.world));
   outputs_.emplace(std::move(outputs));
   outputs_->trace().SetUnits(model_->UnitNames());
@@ -285,6 +283,8 @@ void Trainer::ReportProgress() {
 
 parallel::PipelineMicroBatch Trainer::NextMicroBatch(int k, Passes& passes) {
   MicroBatch micro = task_.Next(k);
+  // The flight recorder may not keep the calls of a whole step.
+  if (outputs_.has_value()) outputs_->trace().TakeCalls();
   // With --reproducible a leaf is named by its number among those of all ranks, which is the same on any mesh.
   const int leaf =
       settings_.reproducible ? run_.data.rank() * settings_.MicroBatches(run_.data.size()) + k : k;

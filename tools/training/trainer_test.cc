@@ -15,6 +15,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -42,6 +43,7 @@ struct ToySettings final : Settings {
   bool evaluates_until_saved = false;
   bool by_all_ranks = true;        // evaluates until then, for ten seconds at most; else for a second
   bool lacks_meta_kernel = false;  // of an operator of the model, which has a dry run
+  bool records_seeds = false;      // of dropout
   void Bind(SettingsTable& table) override {
     table.Group("Toy");
     table.Add("steps", &steps, "steps");
@@ -69,6 +71,7 @@ struct Recording {
   std::vector<std::int64_t> waits;  // for the device, by step
   // Steps of complete checkpoints when the evaluation begins and ends.
   std::vector<std::int64_t> saved_before, saved;
+  std::vector<std::uint64_t> seeds;  // of each micro-batch
 };
 
 // Files of offloaded state, which have no name: found through /proc.
@@ -150,9 +153,9 @@ class ToyTask final : public TrainingTask {
 
  private:
   void EvaluateUntilSaved() {
-    recording_.saved_before = parallel::CompleteSteps(settings_.checkpoint_dir);
+    recording_.saved_before = *parallel::CompleteSteps(settings_.checkpoint_dir);
     const auto one = [&](std::int64_t, DeviceSums&) {
-      recording_.saved = parallel::CompleteSteps(settings_.checkpoint_dir);
+      recording_.saved = *parallel::CompleteSteps(settings_.checkpoint_dir);
       if (recording_.saved.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     };
     trainer_->Evaluate("test", settings_.by_all_ranks ? 200 : 20, 1, one, settings_.by_all_ranks);
@@ -160,6 +163,13 @@ class ToyTask final : public TrainingTask {
 
   TrainedModel Trained(models::BlockModel& model) const {
     TrainedModel trained = {.model = &model, .optimizer = {.weight_decay = 0}};
+    if (settings_.records_seeds) {
+      trained.run_block = [this, &model](std::size_t block, const models::BlockState& input,
+                                         const models::BlockContext& context) {
+        if (block == 0) recording_.seeds.push_back(context.random.seed);
+        return model.blocks()[block]->Forward(input, context);
+      };
+    }
     if (!settings_.lacks_meta_kernel) return trained;
     trained.run_block = [&model](std::size_t block, const models::BlockState& input,
                                  const models::BlockContext& context) {
@@ -279,6 +289,16 @@ TEST(Trainer, DropoutOfADeviceIsThatOfTheHost) {
   EXPECT_NEAR(device.evaluated[0], host.evaluated[0], 1e-10 * host.evaluated[0]);
 }
 
+TEST(Trainer, EachMicroBatchHasItsOwnDropout) {
+  ToySettings settings;
+  settings.records_seeds = true;
+  Recording recording;
+  EXPECT_EQ(RunToy(at::kCPU, {"--gradient-accumulation-steps=4"}, settings, recording), 0);
+  // Three steps, and the evaluation, which drops nothing.
+  const std::set<std::uint64_t> seeds(recording.seeds.begin(), recording.seeds.begin() + 12);
+  EXPECT_EQ(seeds.size(), 12u);
+}
+
 TEST_P(TrainerTest, AResumedRunGoesOn) {
   const std::string folder = absl::StrCat(testing::TempDir(), "/trainer_test", GetParam());
   base::RemoveTree(folder);
@@ -329,7 +349,7 @@ TEST(Trainer, LeavesASaveAloneWhereSomeRanksEvaluate) {
             0);
   EXPECT_EQ(recording.saved,
             recording.saved_before);  // empty, but where the save was done before the evaluation
-  EXPECT_THAT(parallel::CompleteSteps(folder), ::testing::Contains(2));
+  EXPECT_THAT(*parallel::CompleteSteps(folder), ::testing::Contains(2));
   base::RemoveTree(folder);
 }
 

@@ -26,7 +26,8 @@ absl::StatusOr<int> Run(int ranks, char** argv, double grace_seconds) {
                  .ranks = ranks,
                  .grace_seconds = grace_seconds,
                  .name = program_invocation_short_name,
-                 .agents = false});
+                 .agents = false,
+                 .shield_launcher = true});
   if (!absl::IsNotFound(code.status())) return code;
   return absl::NotFoundError(
       absl::StrCat(code.status().message(), "; install OpenMPI (openmpi-bin) or run on one rank"));

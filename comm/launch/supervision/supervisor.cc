@@ -80,7 +80,7 @@ class Supervisor {
     sigprocmask(SIG_BLOCK, &handled, &before);
     sigset_t of_launcher = before;
     for (const int signal : kOfEveryProcess) {
-      if (!options_.agents) sigaddset(&of_launcher, signal);
+      if (options_.shield_launcher) sigaddset(&of_launcher, signal);
     }
     signals_ = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals_ < 0) {
@@ -235,7 +235,7 @@ class Supervisor {
   }
 
   int ForLauncher(int signal) const {
-    const bool blocked = !options_.agents && absl::c_linear_search(kOfEveryProcess, signal);
+    const bool blocked = options_.shield_launcher && absl::c_linear_search(kOfEveryProcess, signal);
     return blocked ? SIGHUP : signal;
   }
 

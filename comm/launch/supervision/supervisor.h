@@ -16,9 +16,9 @@
 //   name the rank that failed first, how, and its last lines of output.
 // - If nobody reads the output any more, the job gets SIGTERM. A reader who only stops makes the ranks wait, while signals
 //   and timeouts are served; once they end the job, what he does not take is dropped.
-// - If this process ends in any way, so does the job: the kernel sends SIGTERM to the launcher (SIGHUP without agents),
-//   and the agents end their ranks when they lose the connection. When the command ends, remaining descendants of this
-//   process are killed.
+// - If this process ends in any way, so does the job: the kernel sends SIGTERM to the launcher (SIGHUP to a shielded
+//   one), and the agents end their ranks when they lose the connection. When the command ends, remaining descendants of
+//   this process are killed.
 #ifndef PLAIT_COMM_LAUNCH_SUPERVISION_SUPERVISOR_H_
 #define PLAIT_COMM_LAUNCH_SUPERVISION_SUPERVISOR_H_
 
@@ -44,10 +44,12 @@ struct SuperviseOptions {
   bool label = false;           // "[3] " before each line
   std::string name = "launch";  // prefix of the supervisor's own lines
   // Whether the command runs the ranks under agents. If not, mpirun's messages about the job's end are filtered out
-  // (launcher_notes.h); signals go to all descendants of the command, while the command itself has SIGTERM and SIGINT
-  // blocked (a scheduler may send them to every process of the job); and the last line is the job's own if it printed
+  // (launcher_notes.h); signals go to all descendants of the command; and the last line is the job's own if it printed
   // an error.
   bool agents = true;
+  // For Open MPI's mpirun, which ends its ranks a second after SIGTERM, SIGINT or SIGHUP: the command has SIGTERM and
+  // SIGINT blocked, which a scheduler may send to every process of the job, and gets SIGHUP in their place.
+  bool shield_launcher = false;
 };
 
 // Returns the job's exit code: 124 after a timeout; 0 if all ranks ended with 0, but 1 if standard output could not be

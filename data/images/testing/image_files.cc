@@ -23,6 +23,26 @@ std::string Chunk(const std::string& type, const std::string& data) {
                       BigEndian(static_cast<std::uint32_t>(crc)));
 }
 
+std::string PngOf(std::int64_t rows, std::int64_t columns, std::int64_t channels, int bits,
+                  const std::string& samples) {
+  constexpr char kColourTypes[] = {0, 4, 2, 6};  // grey, grey with alpha, colour, colour with alpha
+  const std::string header = absl::StrCat(
+      BigEndian(static_cast<std::uint32_t>(columns)), BigEndian(static_cast<std::uint32_t>(rows)),
+      std::string{static_cast<char>(bits), kColourTypes[channels - 1], 0, 0, 0});
+  std::string lines;
+  const std::int64_t width = columns * channels * bits / 8;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    lines.push_back(0);  // no filter
+    lines.append(samples, row * width, width);
+  }
+  std::string packed(compressBound(lines.size()), '\0');
+  uLongf size = packed.size();
+  compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(lines.data()),
+           lines.size());
+  packed.resize(size);
+  return absl::StrCat("\x89PNG\r\n\x1a\n", Chunk("IHDR", header), Chunk("IDAT", packed), Chunk("IEND", ""));
+}
+
 }  // namespace
 
 Image PatternImage(std::int64_t rows, std::int64_t columns, std::int64_t channels) {
@@ -35,21 +55,18 @@ Image PatternImage(std::int64_t rows, std::int64_t columns, std::int64_t channel
 }
 
 std::string PngBytes(const Image& image) {
-  const std::string header = absl::StrCat(
-      BigEndian(static_cast<std::uint32_t>(image.columns)), BigEndian(static_cast<std::uint32_t>(image.rows)),
-      std::string{8, static_cast<char>(image.channels == 1 ? 0 : 2), 0, 0, 0});
-  std::string lines;
-  const std::int64_t width = image.columns * image.channels;
-  for (std::int64_t row = 0; row < image.rows; ++row) {
-    lines.push_back(0);  // no filter
-    lines.append(image.pixels.begin() + row * width, image.pixels.begin() + (row + 1) * width);
+  return PngOf(image.rows, image.columns, image.channels, 8,
+               std::string(image.pixels.begin(), image.pixels.end()));
+}
+
+std::string PngBytes16(std::int64_t rows, std::int64_t columns, std::int64_t channels,
+                       const std::vector<std::uint16_t>& samples) {
+  std::string bytes;
+  for (const std::uint16_t sample : samples) {
+    bytes.push_back(static_cast<char>(sample >> 8));
+    bytes.push_back(static_cast<char>(sample));
   }
-  std::string packed(compressBound(lines.size()), '\0');
-  uLongf size = packed.size();
-  compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(lines.data()),
-           lines.size());
-  packed.resize(size);
-  return absl::StrCat("\x89PNG\r\n\x1a\n", Chunk("IHDR", header), Chunk("IDAT", packed), Chunk("IEND", ""));
+  return PngOf(rows, columns, channels, 16, bytes);
 }
 
 std::string CifarBytes(const std::vector<int>& labels) {

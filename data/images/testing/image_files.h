@@ -2,6 +2,7 @@
 #ifndef PLAIT_DATA_IMAGES_TESTING_IMAGE_FILES_H_
 #define PLAIT_DATA_IMAGES_TESTING_IMAGE_FILES_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,10 @@ Image PatternImage(std::int64_t rows, std::int64_t columns, std::int64_t channel
 
 // A PNG file, 8 bits a sample: grey or colour by the image's channels.
 std::string PngBytes(const Image& image);
+
+// The same of 16 bits a sample; 2 channels: grey with alpha, 4: colour with alpha.
+std::string PngBytes16(std::int64_t rows, std::int64_t columns, std::int64_t channels,
+                       const std::vector<std::uint16_t>& samples);
 
 // CIFAR-10's records: image k has label labels[k], and PatternImage moved on by k.
 std::string CifarBytes(const std::vector<int>& labels);

@@ -66,6 +66,14 @@ PLAIT_INLINE V TanhNormal(V x) {
   return simd::Sigmoid(cubed * Splat<V>(2 * kRootTwoOverPi));
 }
 
+// In [-30, 30], where all slopes are what they are beyond; products of larger numbers overflow. A NaN stays one.
+template <typename V>
+PLAIT_INLINE V Bounded(V x) {
+  constexpr float kFar = 30;
+  x = x > Splat<V>(kFar) ? Splat<V>(kFar) : x;
+  return x < Splat<V>(-kFar) ? Splat<V>(-kFar) : x;
+}
+
 // f(x) and its derivative. A NaN stays one.
 template <typename V>
 struct ValueAndSlope {
@@ -77,16 +85,18 @@ PLAIT_INLINE ValueAndSlope<V> Evaluate(V x) {
   const V zero{}, one = Splat<V>(1);
   if constexpr (kF == Activation::kGelu) {
     const V normal = Normal(x);
-    return {x * normal, Fma(x, NormalDensity(x), normal)};
+    const V near = Bounded(x);
+    return {x * normal, Fma(near, NormalDensity(near), normal)};
   } else if constexpr (kF == Activation::kGeluTanh) {
     const V s = TanhNormal(x);
-    const V inner = Fma(x * x, Splat<V>(3 * kCubic), one) * Splat<V>(2 * kRootTwoOverPi);
-    return {x * s, Fma(x * s * (one - s), inner, s)};
+    const V near = Bounded(x);
+    const V inner = Fma(near * near, Splat<V>(3 * kCubic), one) * Splat<V>(2 * kRootTwoOverPi);
+    return {x * s, Fma(near * s * (one - s), inner, s)};
   } else if constexpr (kF == Activation::kRelu) {
     return {x < zero ? zero : x, x <= zero ? zero : one};
   } else {
     const V s = simd::Sigmoid(x);
-    return {x * s, s * Fma(x, one - s, one)};
+    return {x * s, s * Fma(Bounded(x), one - s, one)};
   }
 }
 

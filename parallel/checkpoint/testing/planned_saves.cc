@@ -56,7 +56,9 @@ std::string WhatIsWrong(const std::string& folder, int promised) {
   const int found = latest.ok() ? VersionIn(*latest) : 0;
   if (found < promised || found > promised + 1)
     return absl::StrCat(promised, " was promised, found is ", found);
-  for (const std::int64_t step : CompleteSteps(root)) {
+  const absl::StatusOr<std::vector<std::int64_t>> steps = CompleteSteps(root);
+  if (!steps.ok()) return std::string(steps.status().message());
+  for (const std::int64_t step : *steps) {
     if (VersionIn(StepFolder(root, step)) == 0) return absl::StrCat("step ", step, " looks whole and is not");
   }
   return "";

@@ -1,0 +1,27 @@
+// What Hugging Face's JSON files beside a vocabulary say about its use.
+//
+// DataLoss, naming the file, if one is there but not a JSON object, nested deeper than base::kDeepestJson, or larger
+// than 2^28 bytes; InvalidArgument for a value that is not supported: FILE: "KEY" is VALUE; expected ... Local.
+#ifndef PLAIT_DATA_TEXT_TOKENIZER_SETTINGS_H_
+#define PLAIT_DATA_TEXT_TOKENIZER_SETTINGS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace plait::data {
+
+inline constexpr char kPipelineFile[] = "tokenizer.json", kSettingsFile[] = "tokenizer_config.json";
+
+// `path`: of tokenizer.json in a tokenizer's folder. If it is there, it must cut texts into words as GPT-2 does (pieces.h): no "normalizer", and a
+// "pre_tokenizer" that is ByteLevel, with its regular expression (the default) and without a space in front.
+absl::Status CheckCutsAsGpt2(const std::string& path);
+
+// `path`: of tokenizer_config.json. Its "add_bos_token": whether the token that begins a text goes in front of each. True if the
+// file or the key is missing.
+absl::StatusOr<bool> AddsBeginOfText(const std::string& path);
+
+}  // namespace plait::data
+
+#endif  // PLAIT_DATA_TEXT_TOKENIZER_SETTINGS_H_
