@@ -10,8 +10,9 @@
 // with or without prologue and epilogue, the layer-parallel solver takes blocks as its steps, and generation
 // passes a cache in the context. Blocks are ordinary torch::nn code underneath.
 //
-// This header and placement.h are the only interface between `models` and `mgrit` or `parallel`; they depend
-// on nothing but at::Tensor. Everything here is local.
+// This header, placement.h, stackable_block.h and conditioned_block.h are the interface between `models` and
+// `mgrit` or `parallel`, which use a few kernels of `models` besides (docs/decisions/015). They depend on nothing
+// but at::Tensor. Everything here is local.
 #ifndef PLAIT_MODELS_BLOCK_MODEL_H_
 #define PLAIT_MODELS_BLOCK_MODEL_H_
 

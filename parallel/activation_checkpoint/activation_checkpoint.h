@@ -4,7 +4,7 @@
 //
 // or for the blocks of a model that a policy selects:
 //
-//   PLAIT_ASSIGN_OR_RETURN(const CheckpointPolicy policy, CheckpointPolicy::Parse("every=2", block_names));
+//   PLAIT_ASSIGN_OR_RETURN(const CheckpointPolicy policy, CheckpointPolicy::Parse("every-2", block_names));
 //   BlockState y = policy.Forward(index, model.blocks()[index], x, context);
 //
 // Forward runs without recording. Until backward, only the input, the states of LibTorch's random generators (5 KB on
@@ -49,7 +49,7 @@ at::Tensor CheckpointActivations(const std::function<at::Tensor(const at::Tensor
 // Selects the blocks to checkpoint. By default none.
 class CheckpointPolicy {
  public:
-  // "none"; "full": all blocks; "every=K": blocks 0, K, 2K, ...; otherwise comma-separated block names, in which *
+  // "none"; "full": all blocks; "every-K": blocks 0, K, 2K, ...; otherwise comma-separated block names, in which *
   // matches any characters: "transformer.h.0,transformer.h.1*". INVALID_ARGUMENT if K is not an integer of at least 1,
   // or a name matches no block.
   static absl::StatusOr<CheckpointPolicy> Parse(absl::string_view text,

@@ -273,9 +273,9 @@ TEST(CheckpointPolicy, PicksBlocks) {
   using Bits = std::vector<bool>;
   EXPECT_EQ(Picked("none"), (Bits{0, 0, 0, 0, 0}));
   EXPECT_EQ(Picked("full"), (Bits{1, 1, 1, 1, 1}));
-  EXPECT_EQ(Picked("every=1"), (Bits{1, 1, 1, 1, 1}));
-  EXPECT_EQ(Picked("every=2"), (Bits{1, 0, 1, 0, 1}));
-  EXPECT_EQ(Picked("every=9"), (Bits{1, 0, 0, 0, 0}));
+  EXPECT_EQ(Picked("every-1"), (Bits{1, 1, 1, 1, 1}));
+  EXPECT_EQ(Picked("every-2"), (Bits{1, 0, 1, 0, 1}));
+  EXPECT_EQ(Picked("every-9"), (Bits{1, 0, 0, 0, 0}));
   EXPECT_EQ(Picked("h.1"), (Bits{0, 1, 0, 0, 0}));
   EXPECT_EQ(Picked("h.1*"), (Bits{0, 1, 0, 1, 0}));
   EXPECT_EQ(Picked("h.*"), (Bits{1, 1, 1, 1, 0}));
@@ -283,7 +283,7 @@ TEST(CheckpointPolicy, PicksBlocks) {
 }
 
 TEST(CheckpointPolicy, RefusesWhatItCannotRead) {
-  for (const char* text : {"every=0", "every=x", "h.3", "", "h.0,tail", "*.*.*", "e*d*e"}) {
+  for (const char* text : {"every-0", "every-x", "h.3", "", "h.0,tail", "*.*.*", "e*d*e"}) {
     EXPECT_EQ(CheckpointPolicy::Parse(text, Names()).status().code(), absl::StatusCode::kInvalidArgument)
         << text;
   }
@@ -330,7 +330,7 @@ TEST(CheckpointPolicy, PickedBlocksAreRepeatedAndOnlyTheFirstCallIsFinal) {
   Network network(false);
   at::manual_seed(6);
   const auto gradients =
-      GradientsThroughBlocks(*CheckpointPolicy::Parse("every=2", {"a", "b", "c"}), network, blocks);
+      GradientsThroughBlocks(*CheckpointPolicy::Parse("every-2", {"a", "b", "c"}), network, blocks);
   EXPECT_EQ(network.calls, kBlocks + 2);
   EXPECT_EQ(blocks[0]->finals, (std::vector<bool>{true, false}));
   EXPECT_EQ(blocks[1]->finals, (std::vector<bool>{true}));

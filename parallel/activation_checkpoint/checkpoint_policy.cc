@@ -29,7 +29,7 @@ absl::Status PickEvery(absl::string_view number, std::vector<bool>& picked) {
   int step = 0;
   if (!absl::SimpleAtoi(number, &step) || step < 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("activation checkpoints \"every=", number, "\": expected an integer of at least 1"));
+        absl::StrCat("activation checkpoints \"every-", number, "\": expected an integer of at least 1"));
   }
   for (std::size_t block = 0; block < picked.size(); block += step) picked[block] = true;
   return absl::OkStatus();
@@ -44,7 +44,7 @@ absl::Status PickNamed(absl::string_view pattern, const std::vector<std::string>
   }
   if (any) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("activation checkpoints \"", pattern,
-                                                 "\": expected none, full, every=K or blocks among ",
+                                                 "\": expected none, full, every-K or blocks among ",
                                                  absl::StrJoin(names, ", ")));
 }
 
@@ -56,7 +56,7 @@ absl::StatusOr<CheckpointPolicy> CheckpointPolicy::Parse(absl::string_view text,
   policy.picked_.assign(block_names.size(), text == "full");
   if (text == "none" || text == "full") return policy;
   absl::Status status;
-  if (absl::ConsumePrefix(&text, "every=")) {
+  if (absl::ConsumePrefix(&text, "every-")) {
     status = PickEvery(text, policy.picked_);
   } else {
     for (const absl::string_view pattern : absl::StrSplit(text, ',')) {

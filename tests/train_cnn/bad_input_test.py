@@ -59,7 +59,7 @@ class BadInputTest(runs.CnnTest):
                    "rank and pass fit", "--batch-size=1000000000", code=1)
 
     def test_layers_that_there_are_not(self):
-        self.fails('--activation-checkpointing: activation checkpoints "conv3": expected none, full, every=K or blocks among conv1, conv2, fc1, fc2',
+        self.fails('--activation-checkpointing: activation checkpoints "conv3": expected none, full, every-K or blocks among conv1, conv2, fc1, fc2',
                    "--activation-checkpointing=conv3", code=1)
 
     def test_places(self):

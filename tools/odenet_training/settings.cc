@@ -154,7 +154,7 @@ absl::Status OdeNetSettings::CheckGiven(const training::SettingsTable& table) co
         absl::StrCat("--", absl::StrReplaceAll(name, {{"_", "-"}}), ": not with --study, which sets it"));
   }
   for (const char* name : {"outputs", "history", "trace", "plots"}) {
-    if (!study || !table.Given(name)) continue;
+    if (!study || !table.Given(name) || (name == absl::string_view("plots") && !plots)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("--", name, ": not with --study, whose runs write no files"));
   }

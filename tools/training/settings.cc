@@ -136,10 +136,11 @@ void Settings::BindParallel(SettingsTable& table) {
   table.Add("device", &device,
             "auto, cpu or cuda, with one rank per GPU; auto: cuda if every rank has a GPU, else cpu");
   table.Add("threads", &threads, "LibTorch's intra-op threads per rank, at least 1");
-  table.Add("activation_checkpointing", &activation_checkpointing,
-            "blocks to recompute in the backward pass: none, full (all), every-2, or names with "
-            "wildcards: transformer.h.1*",
-            OnResume::kFree, /*old_name=*/"activation_checkpoints");
+  table.Add(
+      "activation_checkpointing", &activation_checkpointing,
+      "blocks whose activations are recomputed in the backward pass: none, full (all), every-K (blocks 0, K, "
+      "2K, ...), or names separated by commas, with wildcards: transformer.h.1*",
+      OnResume::kFree, /*old_name=*/"activation_checkpoints");
   table.Add("offload", &offload,
             "where optimizer state and mixed-precision masters are kept: none (memory), or a directory");
   table.Add("offload_params", &offload_params, "with --offload and fsdp: also the parameter shards");
@@ -149,12 +150,15 @@ void Settings::BindParallel(SettingsTable& table) {
   table.Add("dry_run", &dry_run,
             "runs a step of the mesh in this process, without memory and messages, prints each rank's memory "
             "and traffic, and "
-            "exits");
+            "exits (of train_gpt, train_llama, train_vit and train_odenet)");
 }
 
 void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
   table.Group("Files");
-  table.Add("outputs", &outputs, "directory for history, plots and trace; empty: outputs/PROGRAM/DATE-TIME");
+  table.Add("outputs", &outputs,
+            "directory for history, plots and trace; empty: outputs/PROGRAM/DATE-TIME (train_gru, "
+            "train_video: none, "
+            "unless --plots or --trace is given)");
   table.Add("history", &history,
             absl::StrCat("HDF5 file of all ", draws,
                          " (xarray, ncdump and h5py open it); empty: ", history_name, " in --outputs"));
@@ -353,6 +357,7 @@ absl::Status Settings::CheckLayerParallel(const std::vector<comm::MeshAxis>& axe
 absl::Status Settings::CheckGiven(const SettingsTable& table) const {
   if (!reproducible) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("reproducible_leaves", "--reproducible"));
   if (!checkpoint_dir.empty()) return absl::OkStatus();
+  PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("grace", "--checkpoint-dir=DIR"));
   return table.CheckNoneGiven("keep_last", "--checkpoint-dir=DIR");
 }
 

@@ -80,8 +80,8 @@ struct Settings {
   virtual absl::Status ChooseDefaults(SettingsTable&) { return absl::OkStatus(); }
   // Called after parsing, and again after a checkpoint's values were adopted. Derives settings from others.
   virtual void Complete(const std::vector<comm::MeshAxis>&) {}
-  // INVALID_ARGUMENT for a given flag that has no effect without another one: no flag is ignored. Called after Complete(),
-  // for a run that resumes after its checkpoint's values were adopted.
+  // INVALID_ARGUMENT for a given flag that would silently have no effect without another one, where --help does not say
+  // so. Called after Complete(), for a run that resumes after its checkpoint's values were adopted.
   virtual absl::Status CheckGiven(const SettingsTable& table) const;
   // Called on rank 0 if `folder`, given with --resume, has no checkpoint: an error if it holds files that only another
   // version of the program reads.

@@ -12,7 +12,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "base/check.h"
 #include "base/seed.h"
 #include "base/status_macros.h"
@@ -158,8 +157,8 @@ absl::StatusOr<parallel::CheckpointPolicy> PolicyOf(const Settings& settings,
     std::string& name = names[static_cast<std::size_t>(unit.block)];
     if (name.empty()) name = unit.name;  // behind it come units of parts of the block, as of experts
   }
-  absl::StatusOr<parallel::CheckpointPolicy> policy = parallel::CheckpointPolicy::Parse(
-      absl::StrReplaceAll(settings.activation_checkpointing, {{"every-", "every="}}), names);
+  absl::StatusOr<parallel::CheckpointPolicy> policy =
+      parallel::CheckpointPolicy::Parse(settings.activation_checkpointing, names);
   PLAIT_RETURN_IF_ERROR(base::Prefixed(policy.status(), "--activation-checkpointing"));
   return policy;
 }

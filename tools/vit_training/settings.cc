@@ -132,6 +132,7 @@ absl::Status VitSettings::ChooseDefaults(training::SettingsTable& table) {
 
 absl::Status VitSettings::CheckGiven(const training::SettingsTable& table) const {
   PLAIT_RETURN_IF_ERROR(optimizer.CheckGiven(table));
+  if (data != "fake") PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("fake_samples", "--data=fake"));
   return Settings::CheckGiven(table);
 }
 
