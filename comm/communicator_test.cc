@@ -21,7 +21,6 @@ const OperationStats& StatsOf(const Communicator& comm, Operation operation) {
   return comm.stats().at(comm.name())[static_cast<int>(operation)];
 }
 
-// Bytes of one call on a new axis, so that nothing else counts.
 TEST(WireBytes, HalfPrecisionIsTwiceAsLongWhereReductionsWidenIt) {
   const Buffer payload = {nullptr, 12, DataType::kBFloat16};
   for (const Operation operation : {Operation::kAllReduce, Operation::kReduceScatter, Operation::kReduce}) {
@@ -34,6 +33,7 @@ TEST(WireBytes, HalfPrecisionIsTwiceAsLongWhereReductionsWidenIt) {
   EXPECT_EQ(WireBytes(gather, 0, 3, false), 48);
 }
 
+// Bytes of one call on a new axis, so that nothing else counts.
 template <typename CallIt>
 OperationStats StatsOfCall(const char* axis, Operation operation, CallIt call) {
   const Communicator comm = World().Split(0, World().rank(), axis);

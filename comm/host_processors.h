@@ -6,9 +6,9 @@
 
 namespace plait::comm {
 
-// Hardware threads in the affinity masks of the ranks of `host`, all of one machine: where a launcher has bound each rank
-// to its own processors, all of these. Collective over `host`.
-int ProcessorsOfRanks(const Communicator& host);
+// Hardware threads in the affinity masks of the ranks of `world` on this host (base::HostName): where a launcher has
+// bound each rank to its own processors, all of these. Collective over `world`; the same on all ranks of a host.
+int ProcessorsOfHost(const Communicator& world);
 
 }  // namespace plait::comm
 

@@ -1,4 +1,4 @@
-// Verdicts on sequences of norms, and norms over time against values computed by hand.
+// Verdicts on sequences of norms, progress and norms over time against values computed by hand.
 #include "mgrit/convergence.h"
 
 #include <gtest/gtest.h>
@@ -66,6 +66,13 @@ TEST(Judge, ConvergedGoesBeforeTheOthers) {
   ExpectVerdict(options, {1}, Verdict::kConverged, 1);
   ExpectVerdict(options, {10, 21}, Verdict::kDiverged, 2);
   ExpectVerdict(options, {10, 10}, Verdict::kStagnated, 2);
+}
+
+// Of the way from 100 to the tolerance, on a logarithmic scale: 1e-8, or 1e-6 if it is relative.
+TEST(ProgressOf, GoesToTheToleranceOrToThatFractionOfTheFirstNorm) {
+  const std::vector<double> norms = {100, 1, 10};
+  EXPECT_NEAR(ProgressOf({.tolerance = 1e-8}, norms), 2.0 / 10, 1e-14);
+  EXPECT_NEAR(ProgressOf({.tolerance = 1e-8, .relative_tolerance = true}, norms), 2.0 / 8, 1e-14);
 }
 
 TEST(NormOverTime, OfFourNorms) {

@@ -149,6 +149,24 @@ TEST(SolveRefining, RefinesInTheLayer) {
   });
 }
 
+// With a method of order 2, the error of a step is n^3 times that of each of its n parts.
+TEST(SolveRefining, CutsAStepByTheRootOfItsError) {
+  Trapezoidal problem({.width = 0.2});
+  const TimeGrid time = {0, 2, 32};
+  const Options options = {.max_levels = 3, .cfactors = {2}, .max_iterations = 20, .tolerance = 1e-10};
+  const Refinement refinement = {.order = 2, .tolerance = 1e-6, .max_factor = 10, .max_refinements = 1};
+  Solver solver(problem, time, options, comm::testing::World());
+  solver.Solve();
+  std::int64_t parts = 0;
+  for (const double error : solver.EstimateStepErrors(2)) {
+    parts += std::clamp(static_cast<int>(std::ceil(std::cbrt(error / 1e-6))), 1, 10);
+  }
+  auto refined = SolveRefining(problem, time, options, refinement, comm::testing::World());
+  ASSERT_TRUE(refined.ok()) << refined.status();
+  ASSERT_EQ(refined->stages.size(), 2u);
+  EXPECT_EQ(refined->stages[1].steps, parts);
+}
+
 // Splits the step that contains t = 0.7 into three parts, four times.
 TEST(SolveRefining, CutsTheStepsThatAreAskedFor) {
   LayerProblem problem({});

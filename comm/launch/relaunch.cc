@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "base/host_name.h"
 #include "base/path.h"
 #include "base/processors.h"
 #include "base/status_macros.h"
@@ -58,9 +59,13 @@ absl::StatusOr<FoundStarter> FindForRelaunch() {
 
 }  // namespace
 
-bool InAllocation(const Lookup& lookup) {
+std::string HostInJob(const Lookup& lookup) {
   constexpr std::array kJobs = {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "PE_HOSTFILE", "LSB_JOBID"};
-  return std::any_of(kJobs.begin(), kJobs.end(), [&](const char* name) { return lookup(name) != nullptr; });
+  const bool in_job =
+      std::any_of(kJobs.begin(), kJobs.end(), [&](const char* name) { return lookup(name) != nullptr; });
+  const char* node = lookup("SLURMD_NODENAME");
+  if (node != nullptr) return node;
+  return in_job ? base::HostName() : "";
 }
 
 LaunchPlan RelaunchPlan(const FoundStarter& found, const RelaunchOptions& options, const std::string& program,
@@ -73,9 +78,13 @@ LaunchPlan RelaunchPlan(const FoundStarter& found, const RelaunchOptions& option
                      .binding = Binding::kNone,
                      .oversubscribe = true,
                      .as_root = options.as_root,
-                     .this_machine = options.in_allocation,
+                     .this_machine = !options.host_in_job.empty(),
                      .mpi_plugin = found.mpi_plugin,
                      .program = {program}};
+  // Open MPI would have to find the host among those that it is not to ask for.
+  if (plan.this_machine && found.starter != Starter::kOpenMpi) {
+    plan.hosts = {{options.host_in_job, options.ranks}};
+  }
   if (options.set_one_thread) plan.environment = {{"OMP_NUM_THREADS", "1"}};
   plan.program.insert(plan.program.end(), arguments.begin(), arguments.end());
   return plan;
@@ -86,7 +95,7 @@ absl::Status CheckRanksOfHost(int ranks) {
   const int cores = base::UsableProcessors();
   if (ranks > kMostRanksPerCore * cores) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--nproc=", ranks, ": this machine has ", cores, " cores; expected at most ",
+        absl::StrCat("--nproc=", ranks, ": this process may use ", cores, " processors; expected at most ",
                      kMostRanksPerCore, " ranks for each, or ranks that mpirun starts on several machines"));
   }
   PLAIT_RETURN_IF_ERROR(CheckHome());
@@ -106,7 +115,7 @@ absl::StatusOr<std::vector<std::string>> RelaunchCommand(int ranks, char** argv)
   for (char** argument = argv + 1; *argument != nullptr; ++argument) arguments.push_back(*argument);
   return LaunchCommand(RelaunchPlan(found,
                                     {.ranks = ranks,
-                                     .in_allocation = InAllocation(ProcessEnvironment()),
+                                     .host_in_job = HostInJob(ProcessEnvironment()),
                                      .as_root = geteuid() == 0,
                                      .set_one_thread = std::getenv("OMP_NUM_THREADS") == nullptr},
                                     program, arguments));

@@ -19,14 +19,14 @@ inline constexpr char kLaunchCommandVariable[] = "PLAIT_LAUNCH_COMMAND";
 
 struct RelaunchOptions {
   int ranks = 1;
-  bool in_allocation = false;  // see InAllocation
-  bool as_root = false;        // allow root, which Open MPI refuses by default
-  bool set_one_thread = true;  // sets OMP_NUM_THREADS=1: ranks share the cores
+  std::string host_in_job = {};  // HostInJob
+  bool as_root = false;          // allow root, which Open MPI refuses by default
+  bool set_one_thread = true;    // sets OMP_NUM_THREADS=1: ranks share the cores
 };
 
-// Whether this process belongs to a job of a scheduler (Slurm, PBS, Grid Engine, LSF), over whose hosts
-// Open MPI's mpirun would distribute the ranks.
-bool InAllocation(const Lookup& lookup);
+// In a job of a scheduler (Slurm, PBS, Grid Engine, LSF), over whose hosts the starters would distribute the ranks: the
+// name of this host there; else empty.
+std::string HostInJob(const Lookup& lookup);
 
 // A plan for options.ranks ranks on this machine, unbound and oversubscribed if necessary. `program` must be an
 // absolute path, so that mpirun does not take it for an option.

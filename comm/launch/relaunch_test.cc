@@ -32,13 +32,18 @@ TEST(RelaunchPlan, AddsNothingThatIsNotNeeded) {
 
 // Open MPI would take the hosts of the job, of which this machine may be none.
 TEST(RelaunchPlan, StaysOnThisMachineInAnAllocation) {
-  EXPECT_EQ(Command(kMpirun, {.ranks = 2, .in_allocation = true, .set_one_thread = false}, {}),
+  EXPECT_EQ(Command(kMpirun, {.ranks = 2, .host_in_job = "n7", .set_one_thread = false}, {}),
             "mpirun --mca ras '^slurm,gridengine,tm,lsf,alps' --mca plm '^slurm,tm,lsf,alps' --oversubscribe "
             "--bind-to none -n 2 /bin/train");
-  EXPECT_TRUE(InAllocation(testing::Recorded(testing::kSallocShell).lookup()));
-  EXPECT_TRUE(InAllocation(testing::Recorded(testing::kPbsShell).lookup()));
-  EXPECT_TRUE(InAllocation(testing::Recorded("PE_HOSTFILE=/var/spool/hosts\n").lookup()));
-  EXPECT_FALSE(InAllocation(testing::Recorded("HOME=/home/ada\n").lookup()));
+  EXPECT_EQ(Command({.starter = Starter::kSrun, .executable = "srun", .mpi_plugin = "pmix"},
+                    {.ranks = 2, .host_in_job = "n7"}, {}),
+            "env OMP_NUM_THREADS=1 srun --export=ALL --kill-on-bad-exit=1 --quit-on-interrupt --mpi=pmix "
+            "--overcommit --nodes=1 --nodelist=n7 -n 2 -c 1 --cpu-bind=none /bin/train");
+  EXPECT_NE(HostInJob(testing::Recorded(testing::kSallocShell).lookup()), "");
+  EXPECT_NE(HostInJob(testing::Recorded(testing::kPbsShell).lookup()), "");
+  EXPECT_NE(HostInJob(testing::Recorded("PE_HOSTFILE=/var/spool/hosts\n").lookup()), "");
+  EXPECT_EQ(HostInJob(testing::Recorded("SLURM_JOB_ID=3\nSLURMD_NODENAME=n7\n").lookup()), "n7");
+  EXPECT_EQ(HostInJob(testing::Recorded("HOME=/home/ada\n").lookup()), "");
 }
 
 TEST(RelaunchPlan, OtherStarters) {
@@ -69,11 +74,10 @@ TEST(RelaunchCommand, RefusesNoRanksAndTooMany) {
   EXPECT_EQ(RelaunchCommand(1 << 20, argv).status().code(), absl::StatusCode::kInvalidArgument);
   const int cores = base::UsableProcessors();
   EXPECT_TRUE(CheckRanksOfHost(32 * cores).ok());
-  EXPECT_EQ(
-      CheckRanksOfHost(32 * cores + 1).message(),
-      absl::StrCat(
-          "--nproc=", 32 * cores + 1, ": this machine has ", cores,
-          " cores; expected at most 32 ranks for each, or ranks that mpirun starts on several machines"));
+  EXPECT_EQ(CheckRanksOfHost(32 * cores + 1).message(),
+            absl::StrCat("--nproc=", 32 * cores + 1, ": this process may use ", cores,
+                         " processors; expected at most 32 ranks for each, or ranks that mpirun starts on "
+                         "several machines"));
 }
 
 }  // namespace

@@ -62,13 +62,15 @@ std::vector<std::string> Letters(const std::string& line) {
   return letters;
 }
 
-// Quadrants by their names in Unicode: lower left 1, lower right 2, upper left 4, upper right 8.
-int QuadrantBits(const std::string& letter) {
+// Quadrants by their names in Unicode: lower left 1, lower right 2, upper left 4, upper right 8. In ASCII, thirds:
+// lower 1, middle 2, upper 4; "." and "'" may stand for the middle one too.
+int LitBits(const std::string& letter) {
   static const std::map<std::string, int> kBits = {
-      {" ", 0},  {"▖", 1}, {"▗", 2}, {"▘", 4}, {"▝", 8},  {"▄", 3},  {"▀", 12}, {"▌", 5},
-      {"▐", 10}, {"▚", 6}, {"▞", 9}, {"▙", 7}, {"▟", 11}, {"▛", 13}, {"▜", 14}, {"█", 15}};
+      {" ", 0},  {"▖", 1},  {"▗", 2}, {"▘", 4}, {"▝", 8}, {"▄", 3},  {"▀", 12},
+      {"▌", 5},  {"▐", 10}, {"▚", 6}, {"▞", 9}, {"▙", 7}, {"▟", 11}, {"▛", 13},
+      {"▜", 14}, {"█", 15}, {".", 1}, {"-", 2}, {"'", 4}, {":", 5},  {"|", 7}};
   const auto found = kBits.find(letter);
-  EXPECT_NE(found, kBits.end()) << "no quadrant: " << letter;
+  EXPECT_NE(found, kBits.end()) << "no part of a cell: " << letter;
   return found == kBits.end() ? 0 : found->second;
 }
 
@@ -77,13 +79,14 @@ struct Frame {
   std::vector<std::string> top, bottom;
   std::vector<std::vector<std::string>> rows;  // from the top
   std::vector<std::string> labels;             // of each row
+  int cell_columns = 2, cell_rows = 2;         // pixels per character
 
   int width() const { return static_cast<int>(top.size()); }
   int height() const { return static_cast<int>(rows.size()); }
-  // Lit half-cells; x from the left, y from the bottom.
+  // Lit pixels; x from the left, y from the bottom.
   bool Lit(int x, int y) const {
-    const int bits = QuadrantBits(rows[height() - 1 - y / 2][x / 2]);
-    return (bits >> (y % 2 * 2 + x % 2)) & 1;
+    const int bits = LitBits(rows[height() - 1 - y / cell_rows][x / cell_columns]);
+    return (bits >> (y % cell_rows * cell_columns + x % cell_columns)) & 1;
   }
 };
 
@@ -94,13 +97,20 @@ std::vector<std::string> Inside(const std::string& line, int left) {
 
 Frame FrameOf(const std::string& text) {
   Frame frame;
+  const bool utf8 = absl::StrContains(text, "┌");
+  if (!utf8) {
+    frame.cell_columns = 1;
+    frame.cell_rows = 3;
+  }
   const std::vector<std::string> lines = Lines(text);
-  const auto corner = [](const std::string& line) { return absl::StrContains(line, "┌"); };
-  const auto top = std::find_if(lines.begin(), lines.end(), corner);
-  const int left = static_cast<int>(top->find("┌")) + 1;
+  const auto is_border = [utf8](const std::string& line) {
+    return utf8 ? absl::StrContains(line, "┌") || absl::StrContains(line, "└") : absl::EndsWith(line, "+");
+  };
+  const auto top = std::find_if(lines.begin(), lines.end(), is_border);
+  const int left = static_cast<int>(top->find(utf8 ? "┌" : "+")) + 1;
   frame.top = Inside(*top, left);
   for (auto line = top + 1; line != lines.end(); ++line) {
-    if (absl::StrContains(*line, "└")) {
+    if (is_border(*line)) {
       frame.bottom = Inside(*line, left);
       break;
     }
@@ -110,23 +120,26 @@ Frame FrameOf(const std::string& text) {
   return frame;
 }
 
-// y = x from corner to corner: in every column of half-cells, what is lit is where the line is. gnuplot
-// rounds positions to half-cells, so both ends are exact and the rest is off by at most one.
+// y = x from corner to corner: in every column of pixels, what is lit is where the line is. Positions are rounded to
+// pixels, so both ends are exact and the rest is off by at most one.
 TEST(Text, DrawsTheCurveWhereItsValuesAre) {
   Plot plot = PlotOf(Numbers(0, 30));
   plot.robust = false;
-  const Frame frame = FrameOf(Text(plot, {.columns = 60, .rows = 26}));
-  const int columns = 2 * frame.width(), rows = 2 * frame.height();
-  for (int x = 0; x < columns; ++x) {
-    // The axis: [0, 29] with a margin of 5 % above, and none below 0.
-    const double y = 29.0 * x / (columns - 1) / (29 * 1.05) * (rows - 1);
-    int lit = 0;
-    for (int row = 0; row < rows; ++row) {
-      if (!frame.Lit(x, row)) continue;
-      ++lit;
-      EXPECT_NEAR(row, y, 1.01) << "column " << x;
+  for (const bool utf8 : {true, false}) {
+    SCOPED_TRACE(utf8 ? "UTF-8" : "ASCII");
+    const Frame frame = FrameOf(Text(plot, {.columns = 60, .rows = 26, .utf8 = utf8}));
+    const int columns = frame.cell_columns * frame.width(), rows = frame.cell_rows * frame.height();
+    for (int x = 0; x < columns; ++x) {
+      // The axis: [0, 29] with a margin of 5 % above, and none below 0.
+      const double y = 29.0 * x / (columns - 1) / (29 * 1.05) * (rows - 1);
+      int lit = 0;
+      for (int row = 0; row < rows; ++row) {
+        if (!frame.Lit(x, row)) continue;
+        ++lit;
+        EXPECT_NEAR(row, y, 1.01) << "column " << x;
+      }
+      EXPECT_GT(lit, 0) << "column " << x;
     }
-    EXPECT_GT(lit, 0) << "column " << x;
   }
 }
 

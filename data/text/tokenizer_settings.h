@@ -14,12 +14,13 @@ namespace plait::data {
 
 inline constexpr char kPipelineFile[] = "tokenizer.json", kSettingsFile[] = "tokenizer_config.json";
 
-// `path`: of tokenizer.json in a tokenizer's folder. If it is there, it must cut texts into words as GPT-2 does (pieces.h): no "normalizer", and a
-// "pre_tokenizer" that is ByteLevel, with its regular expression (the default) and without a space in front.
+// `path`: of tokenizer.json in a tokenizer's folder. If it is there, it must cut texts into words as GPT-2 does
+// (pieces.h): no "normalizer", and a "pre_tokenizer" that is ByteLevel, with its regular expression (the default) and
+// without a space in front.
 absl::Status CheckCutsAsGpt2(const std::string& path);
 
-// `path`: of tokenizer_config.json. Its "add_bos_token": whether the token that begins a text goes in front of each. True if the
-// file or the key is missing.
+// `path`: of tokenizer_config.json. Its "add_bos_token": whether the token that begins a text goes in front of each. True
+// if the file or the key is missing.
 absl::StatusOr<bool> AddsBeginOfText(const std::string& path);
 
 }  // namespace plait::data

@@ -1,18 +1,23 @@
-// Distributed experts: initial values equal those of one process, and every rank refuses invalid options alike, with
-// nothing changed.
+// Distributed experts: initial values equal those of one process, every rank refuses invalid options alike, with
+// nothing changed, and rows of ranks and dropped rows are counted.
 #include "models/moe/distribute.h"
 
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "comm/device_mesh.h"
@@ -210,6 +215,50 @@ TEST(RouteTokens, NotFiniteLogitsOfOneRank) {
   EXPECT_EQ(routed.tokens, 3 * ranks);
   EXPECT_EQ(routed.census.total(), 2 * (3 * ranks - 1));
   EXPECT_EQ(routed.census.at(ranks - 1, 0), 2);
+}
+
+// Every token chooses expert 0; of each rank two choose expert 1 as well, and one expert 2.
+TEST(RouteTokens, RowsOverCapacityAreDroppedFromTheLastTokens) {
+  const int ranks = World().size();
+  at::Tensor logits = at::zeros({3, 4}, at::kFloat);
+  logits.select(1, 0).fill_(3);
+  logits[0][1] = 2;
+  logits[1][2] = 2;
+  logits[2][1] = 2;
+  const GateOptions options = {.experts = 4, .k = 2, .capacity_factor = 1};
+  const TokenRanks all = {.data = World(), .group = ranks};
+  const RoutedTokens routed = RouteTokens(options, all, logits, {.training = true});
+  // By ranks - 1, with capacities of 2, 3, 5 and 6 rows.
+  constexpr std::int64_t kDropped[] = {1, 3 + 1, 4 + 1, 6 + 2};
+  constexpr std::int64_t kOfLastRank[] = {2, 0, 0, 0};  // kept of its rows to expert 0
+  ASSERT_LE(ranks, 4);
+  EXPECT_EQ(routed.dropped, kDropped[ranks - 1]);
+  EXPECT_EQ(routed.census.total(), 6 * ranks - kDropped[ranks - 1]);
+  EXPECT_EQ(routed.census.at(ranks - 1, 0), kOfLastRank[ranks - 1]);
+  EXPECT_EQ(routed.rows_of_expert, (std::vector<std::int64_t>{3 * ranks, 2 * ranks, ranks, 0}));
+  EXPECT_EQ(RouteTokens(options, all, logits, {.training = false}).dropped, 0);
+}
+
+TEST(MoeMlp, RowsOfARankAreThoseOfItsExperts) {
+  const int ranks = World().size();
+  const auto model = MakeModel(Options());
+  ASSERT_TRUE(DistributeExperts(*model, MeshOf(ranks)).ok());
+  at::manual_seed(static_cast<std::uint64_t>(World().rank()));
+  const at::Tensor tokens = at::randint(13, {2, 8}, at::kLong);
+  models::BlockState state = model->Prologue({tokens, tokens}, {});
+  for (const auto& block : model->blocks()) state = block->Forward(state, {});
+  model->EndStep(/*updated=*/true);
+  for (const MoeMlp* layer : model->moe_layers()) {
+    const std::vector<std::int64_t>& rows = layer->load().rows_of_expert;
+    ASSERT_EQ(rows.size(), 9u);
+    EXPECT_EQ(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}), 2 * 2 * 8 * ranks);
+    std::vector<std::int64_t> expected;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto first = rows.begin() + 9 * rank / ranks, last = rows.begin() + 9 * (rank + 1) / ranks;
+      expected.push_back(std::accumulate(first, last, std::int64_t{0}));
+    }
+    EXPECT_EQ(layer->load().rows_of_rank, expected);
+  }
 }
 
 // A view of one element: as large as it says, without its memory.

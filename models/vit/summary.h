@@ -15,7 +15,7 @@ namespace plait::vit {
 // Layers as in timm's model, for `batch` images.
 models::Layer LayersOf(const VitOptions& options, std::int64_t batch);
 
-// Bytes of a batch of float32 images.
+// Bytes of a batch of images.
 std::int64_t InputBytes(const VitOptions& options, std::int64_t batch, std::int64_t element_bytes = 4);
 
 }  // namespace plait::vit

@@ -8,6 +8,8 @@
 #include <cstdint>
 
 #include "parallel/plan/mesh_search.h"
+#include "parallel/plan/pass_memory.h"
+#include "parallel/plan/traffic.h"
 #include "tools/plan_parts/planned_models.h"
 
 namespace plait::planning {
@@ -74,6 +76,18 @@ TEST(StepTime, OfGroupsThatDoNotFillNodes) {
   EXPECT_NEAR(Seconds(mesh, Axis::kReplicate, comm::Operation::kAllReduce), 2e-5 + 4000 / 2e9, kEps);
 }
 
+TEST(StepTime, HalfPrecisionIsHalfAsLongUnlessItIsWidened) {
+  Cluster cluster = TwoNodes();
+  cluster.within_node = {1e10, 0};
+  const auto seconds = [&](comm::DataType type, bool widens) {
+    const Call call = {Axis::kTp, comm::Operation::kAllReduce, 1000, type};
+    return SecondsOf(call, {.mesh = {.tp = 4}, .widens_half = widens}, cluster);
+  };
+  EXPECT_NEAR(seconds(comm::DataType::kFloat32, false), 6000 / 1e10, kEps);
+  EXPECT_NEAR(seconds(comm::DataType::kBFloat16, false), 3000 / 1e10, kEps);
+  EXPECT_NEAR(seconds(comm::DataType::kBFloat16, true), 6000 / 1e10, kEps);
+}
+
 const llama::LlamaOptions kLlama = {.vocab_size = 1000,
                                     .max_seq_len = 64,
                                     .dim = 64,
@@ -102,6 +116,110 @@ TEST(StepTime, OfTheOptimizer) {
   EXPECT_NEAR(TimeOf({}, TwoNodes()).optimizer, 32 * parameters / 1e11, 1e-12);
   EXPECT_NEAR(TimeOf({.mesh = {.dp_shard = 4}, .strategy = parallel::Strategy::kZero1}, TwoNodes()).optimizer,
               8 * parameters / 1e11, 1e-12);
+}
+
+// Eight ranks on one node, whose products take no time.
+Cluster WithoutProducts() {
+  Cluster cluster = TwoNodes();
+  cluster.nodes = 1;
+  cluster.ranks_per_node = cluster.processors_per_node = 8;
+  cluster.flops = {{"float32", 1e30}, {"bfloat16", 1e30}};
+  cluster.messages_overlap = false;
+  return cluster;
+}
+
+// A million parameters and, between two ranks per axis: 1.4 us for roots and 24 x 1.8 us for blocks to be gathered,
+// 24 x 2.6 us and 8 x 3.6 us of reductions, 2.2 us of partial sums.
+parallel::StateCalls SomeState() {
+  using comm::DataType, comm::Operation;
+  parallel::StateCalls state;
+  state.parameters = 1'000'000;
+  state.root_gathers = {{Axis::kShard, Operation::kAllGather, 1000, DataType::kFloat32}};
+  state.block_gathers = {{Axis::kShard, Operation::kAllGather, 2000, DataType::kFloat32, 24}};
+  state.reductions = {{Axis::kShard, Operation::kReduceScatter, 8000, DataType::kFloat32, 24},
+                      {Axis::kReplicate, Operation::kAllReduce, 4000, DataType::kFloat32, 8}};
+  state.partial_sums = {{Axis::kTp, Operation::kAllReduce, 500, DataType::kFloat32}};
+  return state;
+}
+constexpr double kRoots = 1.4e-6, kBlocks = 24 * 1.8e-6, kShards = 24 * 2.6e-6, kReplicas = 8 * 3.6e-6;
+
+// Of kLlama's eight blocks with SomeState.
+parallel::StepTime TimeOfSomeState(const PlannedRun& run, const Cluster& cluster,
+                                   const parallel::PassBytes& bytes = {}) {
+  const auto plan = parallel::StepPlan::Make(Planned(kLlama, 64, at::kFloat), run);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return parallel::TimeOf(*plan, bytes, {SomeState()}, /*pipeline_seconds=*/0, cluster);
+}
+
+TEST(StepTime, OfTheOptimizerByItsKindAndTypes) {
+  const auto seconds = [](parallel::OptimizerKind kind, at::ScalarType type) {
+    return TimeOfSomeState({.compute_type = type, .optimizer = kind}, WithoutProducts()).optimizer;
+  };
+  // Transfers of four bytes; mixed precision: two more, of two bytes.
+  EXPECT_NEAR(seconds(parallel::OptimizerKind::kAdamW, at::kFloat), 8 * 4e6 / 1e11, kEps);
+  EXPECT_NEAR(seconds(parallel::OptimizerKind::kSgd, at::kFloat), 4 * 4e6 / 1e11, kEps);
+  EXPECT_NEAR(seconds(parallel::OptimizerKind::kSgd, at::kBFloat16), (4 * 4e6 + 2 * 2e6) / 1e11, kEps);
+}
+
+TEST(StepTime, OfCallsAndCopiesOfGradientsInEachMicroBatch) {
+  Cluster cluster = WithoutProducts();
+  cluster.block_seconds = 1e-5;
+  const parallel::StepTime time = TimeOfSomeState({.micro_batches = 3}, cluster);
+  EXPECT_NEAR(time.calls, 3 * 8 * 1e-5, kEps);
+  // Read and written, four bytes each.
+  EXPECT_NEAR(time.gradients, 3 * 2 * 4e6 / 1e11, kEps);
+}
+
+TEST(StepTime, OfActivationsByTheirType) {
+  Cluster cluster = WithoutProducts();
+  cluster.activation_bandwidth = 1e9;
+  cluster.activation_bandwidths = {{"bfloat16", 4e9}};
+  parallel::PassBytes bytes = {};
+  bytes.prologue.kept = 1000;
+  bytes.block.kept = 2000;
+  bytes.epilogue.kept = 3000;
+  const auto seconds = [&](at::ScalarType type) {
+    return TimeOfSomeState({.micro_batches = 3, .compute_type = type}, cluster, bytes).activations;
+  };
+  EXPECT_NEAR(seconds(at::kFloat), 3 * (1000 + 8 * 2000 + 3000) / 1e9, kEps);
+  EXPECT_NEAR(seconds(at::kBFloat16), 3 * (1000 + 8 * 2000 + 3000) / 4e9, kEps);
+}
+
+TEST(StepTime, WithoutOverlapAllMessagesAreExposed) {
+  const PlannedRun run = {.mesh = {.dp_replicate = 2, .dp_shard = 2, .tp = 2},
+                          .strategy = parallel::Strategy::kFsdp,
+                          .micro_batches = 3};
+  const parallel::StepTime time = TimeOfSomeState(run, WithoutProducts());
+  EXPECT_NEAR(time.gathers, kRoots + kBlocks, kEps);
+  EXPECT_NEAR(time.reductions, kShards + kReplicas, kEps);
+  EXPECT_NEAR(time.partial_sums, 2.2e-6, kEps);
+}
+
+// Each of three passes takes 0.8 us, two thirds of it backward; or so long that only what has nothing beside it is
+// exposed.
+TEST(StepTime, PassesHideTheirMessages) {
+  Cluster cluster = WithoutProducts();
+  cluster.messages_overlap = true;
+  for (const bool each : {false, true}) {
+    const auto time = [&](parallel::Strategy strategy, double block_seconds) {
+      cluster.block_seconds = block_seconds;
+      return TimeOfSomeState({.mesh = {.dp_replicate = 2, .dp_shard = 2},
+                              .strategy = strategy,
+                              .micro_batches = 3,
+                              .reduce_each_micro_batch = each},
+                             cluster);
+    };
+    for (const parallel::Strategy strategy : {parallel::Strategy::kZero2, parallel::Strategy::kFsdp}) {
+      const double backward = 8e-7 * 2 / 3;
+      const parallel::StepTime some = time(strategy, 1e-7), all = time(strategy, 1);
+      EXPECT_NEAR(some.reductions, kShards + kReplicas - (each ? 3 : 1) * backward, kEps) << each;
+      EXPECT_NEAR(all.reductions, (kShards + kReplicas) / 32, kEps) << each;
+      EXPECT_NEAR(all.gathers, kRoots + kBlocks / 24, kEps) << each;
+    }
+    // Blocks are gathered in each pass, or once, before the first forward.
+    EXPECT_NEAR(time(parallel::Strategy::kFsdp, 1e-7).gathers, kRoots + kBlocks - 3 * 8e-7, kEps);
+    EXPECT_NEAR(time(parallel::Strategy::kZero2, 1e-7).gathers, kRoots + kBlocks - 8e-7 / 3, kEps);
+  }
 }
 
 // Stages without messages: what a step adds to a rank's own work is the bubble, (S - 1) / M of it in 1F1B.

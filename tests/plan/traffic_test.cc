@@ -1,5 +1,5 @@
-// Planned traffic of each rank against comm's counters: every axis and operation, to the byte, in the second step of
-// small models (the first step learns the order of units and exchanges shapes).
+// Planned traffic of each rank against comm's counters: every axis and operation, to the call and byte, in the second
+// step of small models (the first step learns the order of units and exchanges shapes).
 #include <ATen/Context.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
@@ -88,8 +88,8 @@ models::Batch MakeBatch(Kind kind, const PlannedRun& run) {
 // That the model makes of an image; 0: of text.
 std::int64_t Tokens(Kind kind) { return kind == Kind::kVit ? kVit.tokens() : 0; }
 
-// Bytes by axis and operation.
-using Sent = std::map<std::string, std::int64_t>;
+// Bytes and calls by axis and operation, where there are bytes: a receive or a barrier sends none.
+using Sent = std::map<std::string, std::pair<std::int64_t, std::int64_t>>;
 
 Sent SentSoFar() {
   Sent sent;
@@ -98,7 +98,8 @@ Sent SentSoFar() {
     if (of_axis == World().stats().end()) continue;
     for (int op = 0; op < comm::kOperations; ++op) {
       const std::string name = absl::StrCat(axis, " ", comm::Name(static_cast<comm::Operation>(op)));
-      if (of_axis->second[op].wire_bytes > 0) sent[name] = of_axis->second[op].wire_bytes;
+      const comm::OperationStats& stats = of_axis->second[op];
+      if (stats.wire_bytes > 0) sent[name] = {stats.wire_bytes, stats.calls};
     }
   }
   return sent;
@@ -188,12 +189,16 @@ void ExpectPlanned(Kind kind, PlannedRun run) {
   const Sent before = SentSoFar();
   training.Step();
   Sent sent = SentSoFar();
-  for (const auto& [name, bytes] : before) {
-    if ((sent[name] -= bytes) == 0) sent.erase(name);
+  for (const auto& [name, of_first_step] : before) {
+    auto& [bytes, calls] = sent[name];
+    bytes -= of_first_step.first;
+    calls -= of_first_step.second;
+    if (bytes == 0) sent.erase(name);
   }
   Sent planned;
   for (const parallel::AxisTraffic& t : TrafficOf(*plan, training.place())) {
-    if (t.wire_bytes > 0) planned[absl::StrCat(t.axis, " ", comm::Name(t.operation))] = t.wire_bytes;
+    if (t.wire_bytes == 0) continue;
+    planned[absl::StrCat(t.axis, " ", comm::Name(t.operation))] = {t.wire_bytes, t.calls};
   }
   EXPECT_EQ(sent, planned) << TextOf(kind, run) << ", rank " << World().rank();
 }

@@ -45,6 +45,11 @@ class RanksTest(runs.ReportTest):
         self.assertNotIn("slowest in load", text)
         self.assertRegex(text, r"mfu_per_rank +1 +50 +- +-\n +mfu_per_rank +0 +40 +- +-\n")
 
+    def test_draws_of_the_warm_up_are_left_out(self):
+        self.write_arrays("run.h5", loss=[2.0, 1.5, 1.25], dt_per_rank=[[9, 1], [1, 2], [1, 2]])
+        ranks = self.report_json("run.h5", "--skip=1")["runs"][0]["ranks"]["dt_per_rank"]
+        self.assertEqual((ranks["medians"], ranks["slowest_shares"]), ([1, 2], [0, 1]))
+
 
 class MetricsTest(runs.ReportTest):
     def curves(self, *files):
@@ -126,6 +131,15 @@ class TimesTest(runs.ReportTest):
         page = self.text("page.html")
         self.assertIn("<h3>Median step</h3><p><b>5 cycles</b> <small>5 cycles to ", page)
         self.assertNotIn("time", self.curve_data(page)[0]["runs"][0]["x"])
+
+    def test_the_lowest_rate_is_that_of_the_longest_time(self):
+        times = [0.1, 0.2, 0.4, 0.8, 1.6]
+        self.write_arrays("run.h5", dt=(times, {"units": "s"}), tokens=[10, 10, 10, 20, 100])
+        rates = self.report_json("run.h5")["runs"][0]["rates"]
+        # Percentiles of the times: 0.4 of the way from the first to the second, 0.6 from the fourth to the fifth.
+        for name, tokens in (("steps", 1), ("tokens", 10)):
+            for quantile, time in (("median", 0.4), ("p10", 1.28), ("p90", 0.14)):
+                self.assertAlmostEqual(rates[name][quantile], tokens / time, delta=1e-12, msg=(name, quantile))
 
     def test_tokens_of_all_ranks_have_one_rate(self):
         everyone = {"long_name": "tokens per second of all ranks", "units": "1/s"}

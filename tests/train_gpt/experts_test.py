@@ -1,4 +1,4 @@
-"""A mixture of experts: the numbers of one rank on any mesh, with every gate; checkpoints; loads; bad input."""
+"""A mixture of experts: the numbers of one rank on any mesh, with every gate; checkpoints; loads; bytes; bad input."""
 import runs
 
 FLAGS = ["--dtype=float64", "--sample-tokens=5", "--dropout=0.1", "--n-head=4", "--moe", "--moe-experts=5", "--moe-hidden=24"]
@@ -21,6 +21,34 @@ GATES = [
 
 
 class ExpertsTest(runs.TrainTest):
+    def loads(self, outputs):
+        """Columns of the experts' loads; of vectors a list for each of three steps."""
+        history = {name: [float.fromhex(x) for x in values] for name, values in self.history(outputs).items()
+                   if name.startswith(("moe_", "expert_load_"))}
+        for name in ("expert_load_0", "expert_load_1"):
+            count = len(history[name]) // 3
+            history[name] = [history[name][step * count:(step + 1) * count] for step in range(3)]
+        return history
+
+    def expect_loads(self, loads, ranks, rows, capacity):
+        """The columns follow from the rows of each expert: `rows` of a block in a step, at most `capacity` are computed."""
+        for step in range(3):
+            blocks = [loads["expert_load_0"][step], loads["expert_load_1"][step]]
+            self.assertEqual([sum(block) for block in blocks], 2 * [rows])
+            experts = len(blocks[0])
+            overload = 0
+            for block in blocks:
+                kept = [min(x, capacity) for x in block]
+                of_ranks = [sum(kept[experts * rank // ranks:experts * (rank + 1) // ranks]) for rank in range(ranks)]
+                overload = max(overload, max(of_ranks) * ranks / sum(of_ranks))
+            expected = {
+                "moe_overload_factor": overload,
+                "moe_max_violation": max(max(block) * experts / rows - 1 for block in blocks),
+                "moe_dead_experts": sum(x == 0 for block in blocks for x in block),
+                "moe_dropped": sum(max(x - capacity, 0) for block in blocks for x in block) / (2 * rows)}
+            for name, value in expected.items():
+                self.assertAlmostEqual(loads[name][step], value, delta=1e-12, msg=name)
+
     def test_is_one_rank(self):
         self.train("--nproc=1", *FLAGS, outputs="one")
         for count, mesh in enumerate(RUNS):
@@ -50,6 +78,53 @@ class ExpertsTest(runs.TrainTest):
         # The model is in the checkpoint.
         run = self.generate(f"--checkpoint={self.path('of_four')}", "--max-new-tokens=5")
         self.assertIn("5 tokens in", run.out)
+
+    def test_loads(self):
+        flags = [*FLAGS, "--max-iters=3", "--sample-tokens=0"]
+        # Two experts for each token. Of 40 experts at least 8 of a block have no row; five with room for 23 drop rows.
+        few, capped = 2 * 2 * 2 * 4, 2 * 7 * 16
+        for name, own, rows, capacity in (
+                ("few", ["--moe-experts=40", "--block-size=4", "--global-batch-size=2"], few, few),
+                ("capped", ["--moe-capacity-factor=0.5", "--gradient-accumulation-steps=1"], capped, 23)):
+            with self.subTest(name=name):
+                self.train("--nproc=1", *flags, *own, outputs=name + "1")
+                self.train(*flags, *own, *RUNS[0], outputs=name + "2")
+                one, two = self.loads(name + "1"), self.loads(name + "2")
+                self.expect_loads(one, 1, rows, capacity)
+                self.expect_loads(two, 2, rows, capacity)
+                for column in ("expert_load_0", "expert_load_1", "moe_max_violation", "moe_dead_experts", "moe_dropped"):
+                    self.assertEqual(one[column], two[column], column)
+                if name == "few":
+                    self.assertGreaterEqual(min(two["moe_dead_experts"]), 2 * 8)
+                else:
+                    self.assertTrue(all(0 < dropped < 1 for dropped in two["moe_dropped"]))
+
+    def test_bytes_along_each_axis(self):
+        """Of a rank in a step, where every token goes to all four experts."""
+        flags = [*FLAGS, "--dtype=float32", "--sample-tokens=0", "--max-iters=3", "--global-batch-size=8",
+                 "--moe-experts=4", "--moe-top-k=4"]
+        layers, micro_batches, width, hidden, number = 2, 2, 32, 24, 4
+        rows = 2 * 16  # of a rank
+        # To the other rank of the group and back, forward and backward; of each expert there a place of three numbers, a weight
+        # and its gradient; how many these are; to four ranks how many rows each expert gets.
+        exchange = 4 * rows * width * number + rows * 2 * (3 * 4 + 2 * number) + 2 * 8 + 3 * (4 + 2) * 4
+        vocabulary = len(set(runs.text_of_words()))
+        dense = (vocabulary + 16 + 1) * width + layers * (4 * width * width + 2 * width + 4 * width)
+        experts = layers * 2 * 2 * hidden * width  # of a rank
+        # Of all four ranks and of the two with the same experts.
+        gradients = number * (2 * 3 / 4 * dense + 2 * 1 / 2 * experts)
+        for axis, *mesh in (("dp_replicate", "--mesh=dp_replicate=4,ep=2"),
+                            ("dp_shard", "--mesh=dp_shard=4,ep=2", "--strategy=zero1")):
+            with self.subTest(mesh=mesh):
+                self.train(*flags, *mesh, outputs=axis)
+                history = self.history(axis)
+                self.assertEqual(self.axes_in(history), [axis, "ep"])
+                # Besides, numbers of valid targets in each micro-batch; parameters and units that begin at 64 bytes.
+                for column, least, more in (("ep", layers * micro_batches * exchange, 64 * micro_batches),
+                                            (axis, gradients, 2 * 64 * (20 + 5 * 4))):
+                    for sent in map(float.fromhex, history["comm_bytes_" + column]):
+                        self.assertGreaterEqual(sent, least, column)
+                        self.assertLessEqual(sent, least + more, column)
 
     def test_routers_that_fail_are_named(self):
         run = self.train(*FLAGS, *RUNS[0], "--dtype=float32", "--learning-rate=1e38", "--min-lr=0", "--grad-clip=0",

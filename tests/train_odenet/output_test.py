@@ -195,8 +195,7 @@ class OutputTest(runs.OdeNetTest):
             self.assertAlmostEqual(point["val_acc"], 100 * numpy.mean(expected.argmax(1) == labels), delta=6e-3)
 
     def test_study(self):
-        run = self.finish(self.start([runs.PROGRAM, "--nproc=1", "--study", "--study-seeds=2", "--samples=100", "--validation-samples=200",
-                                      "--epochs=2", "--layers=4", "--nested-levels=2"]))
+        run = self.train("--study", "--study-seeds=2", "--samples=100", "--epochs=2", "--layers=4", "--nested-levels=2")
         lines = [dict(part.split("=") for part in line.split()) for line in run.logged("channels=")]
         self.assertEqual(len(lines), 2 * 4 * 2 * 2)
         self.assertEqual(len({tuple(sorted((name, line[name]) for name in ("channels", "nested", "tikhonov",

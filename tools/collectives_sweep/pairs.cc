@@ -180,9 +180,8 @@ std::string Place(const PairMatrix& matrix, int rank) {
 
 // Whether the ranks of some host may use fewer cores than they are.
 bool SharesCores(const Communicator& world, const std::vector<std::string>& hosts) {
-  const auto first = std::find(hosts.begin(), hosts.end(), hosts[world.rank()]) - hosts.begin();
-  const Communicator host = world.Split(static_cast<int>(first), world.rank(), "host");
-  std::int64_t shared[1] = {host.size() > comm::ProcessorsOfRanks(host) ? 1 : 0};
+  const auto ranks = std::count(hosts.begin(), hosts.end(), hosts[world.rank()]);
+  std::int64_t shared[1] = {ranks > comm::ProcessorsOfHost(world) ? 1 : 0};
   world.AllReduce(comm::BufferOf(absl::MakeSpan(shared)), comm::ReduceOp::kMax);
   return shared[0] == 1;
 }

@@ -93,7 +93,7 @@ absl::StatusOr<std::vector<std::string>> CommandOnRanks(int ranks, char** argv) 
   std::vector<std::string> arguments = {comm::kRankAgentArgument, program};
   for (char** argument = argv + 1; *argument != nullptr; ++argument) arguments.push_back(*argument);
   const comm::RelaunchOptions options = {.ranks = ranks,
-                                         .in_allocation = comm::InAllocation(comm::ProcessEnvironment()),
+                                         .host_in_job = comm::HostInJob(comm::ProcessEnvironment()),
                                          .as_root = geteuid() == 0,
                                          .set_one_thread = std::getenv("OMP_NUM_THREADS") == nullptr};
   return comm::LaunchCommand(comm::RelaunchPlan(found, options, program, arguments));

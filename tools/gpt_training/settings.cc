@@ -136,7 +136,8 @@ moe::MoeOptions GptSettings::Experts() const {
                           .width = n_embd,
                           .hidden = options.hidden,
                           .element_bytes = static_cast<int>(c10::elementSize(compute_type())),
-                          .micro_batches = gradient_accumulation_steps};
+                          // That are left in the step, in the mean.
+                          .micro_batches = (gradient_accumulation_steps + 1) / 2};
   return options;
 }
 

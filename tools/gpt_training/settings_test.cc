@@ -1,5 +1,6 @@
 // Presets, meshes, and what cannot work.
 #include "tools/gpt_training/settings.h"
+#include "absl/strings/str_split.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -167,6 +168,18 @@ TEST(FlagFile, HasWhatTheResumedRunsWereGiven) {
   EXPECT_FALSE(third.settings.optimizer.decay_lr);
   std::vector<std::string> lines = absl::StrSplit(third.table.FlagFile({}), '\n', absl::SkipEmpty());
   EXPECT_FALSE(Started(lines).settings.optimizer.decay_lr);
+}
+
+// Flags of a schedule that is no longer used would be refused there.
+TEST(FlagFile, OfARunWithAnotherScheduleCanBeRead) {
+  const Started first({"--lr-schedule=wsd", "--lr-decay-fraction=0.1", "--lr-decay-iters=100"});
+  Started second({"--lr-schedule=cosine"});
+  ASSERT_TRUE(second.Adopt(first.table.Kept()).ok());
+  const std::vector<std::string> lines = absl::StrSplit(second.table.FlagFile({}), '\n', absl::SkipEmpty());
+  const Started again(lines);
+  EXPECT_TRUE(again.settings.CheckGiven(again.table).ok()) << again.settings.CheckGiven(again.table);
+  EXPECT_TRUE(Check(again.settings, 2).ok()) << Check(again.settings, 2);
+  EXPECT_EQ(again.settings.optimizer.lr_schedule, "cosine");
 }
 
 TEST(PresetTest, OfAResumedRunIsTheCheckpoints) {

@@ -212,7 +212,7 @@ absl::Status MeasureLinks(const comm::Communicator& world, const comm::Communica
 absl::StatusOr<Cluster> Calibrate(const comm::Communicator& world, const CalibrationModel& model) {
   const Place place = PlaceOf(world);
   const comm::Communicator node = world.Split(place.node, place.local, "node");
-  std::int64_t processors = comm::ProcessorsOfRanks(node);  // of the node that has fewest
+  std::int64_t processors = comm::ProcessorsOfHost(world);  // of the node that has fewest
   world.AllReduce(comm::BufferOf(absl::MakeSpan(&processors, 1)), comm::ReduceOp::kMin);
   PLAIT_RETURN_IF_ERROR(CheckPlace(place, world.size() / place.nodes, processors));
   Cluster cluster = {

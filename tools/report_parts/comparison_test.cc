@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <random>
+#include <vector>
 
 namespace plait::report {
 namespace {
@@ -37,6 +38,26 @@ TEST(Comparison, NoiseAloneIsWithinTheSpread) {
     different += ratio.verdict != Verdict::kWithinSpread;
   }
   EXPECT_LE(different, 15);
+}
+
+// A run of ones against one whose blocks are spread evenly. Its mean is `deviations` standard deviations of such means
+// away: of 16 numbers a step apart, step * sqrt((16^2 - 1) / 12) / sqrt(16).
+Verdict OfAMeanAway(double deviations) {
+  constexpr double kStep = 0.01;
+  std::vector<double> spread;
+  for (int i = 0; i < kBlocks; ++i) {
+    spread.push_back(1 + kStep * (deviations * std::sqrt(255.0 / 12 / 16) + i - 7.5));
+  }
+  return Compare(Summarize(std::vector<double>(kBlocks, 1.0)), Summarize(spread)).verdict;
+}
+
+TEST(Comparison, TheIntervalIsOf95Percent) {
+  static_assert(kBlocks == 16);
+  // Of normal numbers 95 % are within 1.96 standard deviations.
+  EXPECT_EQ(OfAMeanAway(2.5), Verdict::kHigher);
+  EXPECT_EQ(OfAMeanAway(-2.5), Verdict::kLower);
+  EXPECT_EQ(OfAMeanAway(1.5), Verdict::kWithinSpread);
+  EXPECT_EQ(OfAMeanAway(-1.5), Verdict::kWithinSpread);
 }
 
 // Steps of a run that slows down are correlated; as independent samples, 800 draws would seem significant.

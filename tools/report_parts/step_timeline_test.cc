@@ -74,7 +74,6 @@ TEST(StepTimeline, TheMedianStepOfAllRanks) {
   EXPECT_EQ(step.ranks[1].lanes[0].bars[0].begin_seconds, 0) << "cut at its begin";
 }
 
-// A step from 1000 to 1100 microseconds; waits are at the ends of their spans.
 TEST(StepTimeline, ATraceThatIsMissingEventsSaysSo) {
   const StepTimeline step = *MedianStep(Write(absl::StrCat(
       R"({"traceEvents":[)", Events(), R"(],"otherData":{"run":"5","events_dropped_rank_0":"11",)",
@@ -83,6 +82,7 @@ TEST(StepTimeline, ATraceThatIsMissingEventsSaysSo) {
   EXPECT_THAT(step.note, HasSubstr("missing 13 events"));
 }
 
+// A step from 1000 to 1100 microseconds; waits are at the ends of their spans.
 TEST(StepTimeline, HowLongARankStoodStillInTheStep) {
   const StepTimeline step = *MedianStep(Write(absl::StrCat(
       "[", Step(1, 0, 1000, 100), ",", Span("inside", 0, 1, 1010, 40, R"({"waited_ms":0.015})"), ",",

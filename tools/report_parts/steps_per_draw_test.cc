@@ -68,6 +68,17 @@ TEST_F(StepsPerDrawTest, RatesAndTrafficAreOfAStep) {
   EXPECT_DOUBLE_EQ(run.Find("dt")->summary.median, 0.8) << "the metric stays as it is recorded";
 }
 
+TEST_F(StepsPerDrawTest, TokensOfADrawAreDividedByItsTime) {
+  Draws epochs = kEpochs;
+  const double tokens[] = {80, 90, 20};
+  for (std::size_t i = 0; i < epochs.size(); ++i) epochs[i].push_back({"tokens", tokens[i]});
+  Write(epochs);
+  const RunNumbers run = *ReadRun(path_, {});
+  ASSERT_EQ(run.rates.size(), 2);
+  EXPECT_EQ(run.rates[1].name, "tokens");
+  EXPECT_DOUBLE_EQ(run.rates[1].median, 100) << "80 in 0.8 s";
+}
+
 TEST_F(StepsPerDrawTest, ChosenMetricsAndLeftOutDrawsChangeNothing) {
   Write(kEpochs);
   const RunNumbers run = *ReadRun(path_, {.metrics = {"dt"}, .skip = 1});

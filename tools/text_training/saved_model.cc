@@ -183,10 +183,13 @@ absl::StatusOr<std::unique_ptr<data::Tokenizer>> TokenizerOf(const SavedModel& m
     PLAIT_ASSIGN_OR_RETURN(tokenizer, data::LoadTokenizer(bpe_folder, model.tokenizer));
   }
   if (tokenizer->digest() == model.tokenizer_digest) return tokenizer;
-  return absl::FailedPreconditionError(
-      absl::StrCat("--bpe-folder=", bpe_folder,
-                   ": another vocabulary than the model's; expected the files "
-                   "that it was trained with"));
+  // As SentencePieceTokenizer::Load changes it.
+  const bool begins_otherwise = tokenizer->digest() == ~model.tokenizer_digest;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "--bpe-folder=", bpe_folder,
+      begins_otherwise ? ": \"add_bos_token\" in tokenizer_config.json is not as it was in training"
+                       : ": another vocabulary than the model's",
+      "; expected the files that it was trained with"));
 }
 
 }  // namespace plait::text_training

@@ -69,10 +69,23 @@ TEST(BiasPolicy, ADivergedSolveIsTooLargeABias) {
   EXPECT_EQ(policy.choice(), (SolverChoice{.forward = 2, .backward = 2}));
 }
 
+TEST(BiasPolicy, TriesIterationsThatWereRefusedAgainAfterFiveMeasurements) {
+  BiasPolicy policy({.limit = 0.1, .most_iterations = 9}, {.forward = 2, .backward = 2});
+  policy.Take(Measured(1));
+  for (int measurement = 1; measurement < 5; ++measurement) {
+    policy.Take(Measured(0));
+    EXPECT_EQ(policy.choice(), (SolverChoice{.forward = 2, .backward = 3})) << measurement;
+  }
+  policy.Take(Measured(0));
+  EXPECT_EQ(policy.choice(), (SolverChoice{.forward = 2, .backward = 2}));
+}
+
 TEST(BiasPolicy, IsSerialWhereThatIsFasterAndAllowed) {
   for (const bool allowed : {false, true}) {
     BiasPolicy policy({.limit = 0.1, .most_iterations = 9, .may_be_serial = allowed},
                       {.forward = 2, .backward = 1});
+    policy.Take({.bias = 0.05, .seconds = 1.02, .exact_seconds = 1});  // no slower than noise
+    EXPECT_FALSE(policy.choice().serial);
     policy.Take({.bias = 0.05, .seconds = 2, .exact_seconds = 1});
     EXPECT_EQ(policy.choice().serial, allowed);
     EXPECT_FALSE(policy.iterations().serial);

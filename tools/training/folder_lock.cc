@@ -14,6 +14,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -80,21 +81,23 @@ bool Lives(const Owner& owner) {
   return StartOf(owner.pid) == owner.start;
 }
 
-// Modification time (seconds, nanoseconds), read after opening the file; zeros if there is no file.
+// Modification time (seconds, nanoseconds), read after opening the file; zeros if there is no file, none if it cannot be
+// opened.
 using Time = std::pair<std::int64_t, std::int64_t>;
-Time TouchTime(const std::string& path) {
+std::optional<Time> TouchTime(const std::string& path) {
   struct stat status = {};
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};
+  if (file < 0) return errno == ENOENT ? std::optional(Time()) : std::nullopt;
   fstat(file, &status);
   close(file);
-  return {status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+  return Time(status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }
 
-// True if the file disappears, or is not touched or replaced within `seconds`.
+// True if the file disappears, or is not touched or replaced within `seconds`; false if it cannot be opened.
 bool StaysUntouched(const std::string& path, double seconds) {
-  const Time before = TouchTime(path);
-  Time now = before;
+  const std::optional<Time> before = TouchTime(path);
+  if (!before.has_value()) return false;
+  std::optional<Time> now = before;
   for (double waited = 0; waited < seconds && now == before && now != Time(); waited += 0.25) {
     std::this_thread::sleep_for(std::chrono::milliseconds(250));
     now = TouchTime(path);

@@ -37,6 +37,7 @@ base::ToolUsage SettingsTable::Usage(const std::string& program, const std::stri
 absl::Status SettingsTable::SetDefault(const std::string& name, const std::string& text) {
   const auto flag = std::find_if(flags_.begin(), flags_.end(), [&](const auto& f) { return f.name == name; });
   PLAIT_CHECK(flag != flags_.end()) << "no flag " << name;
+  chosen_.insert(name);
   if (flag->given) return absl::OkStatus();
   PLAIT_RETURN_IF_ERROR(base::SetFromText(*flag, text));
   defaults_[static_cast<std::size_t>(flag - flags_.begin())] = base::ValueText(flag->value);
@@ -95,7 +96,7 @@ NamedValues SettingsTable::Kept() const {
   for (std::size_t i = 0; i < flags_.size(); ++i) {
     if (on_resume_[i] == OnResume::kFree || unknown_.contains(i)) continue;
     kept[flags_[i].name] = base::ValueText(flags_[i].value);
-    if (flags_[i].given) given.insert(flags_[i].name);
+    if (flags_[i].given && chosen_.contains(flags_[i].name)) given.insert(flags_[i].name);
   }
   kept[kGiven] = absl::StrJoin(given, ",");
   return kept;

@@ -52,13 +52,13 @@ class SettingsTable {
   absl::Status CheckUnchanged(const NamedValues& before) const;
   // INVALID_ARGUMENT "--NAME: expected --USED" for the first flag that the user gave and that begins with `prefix`.
   absl::Status CheckNoneGiven(const std::string& prefix, const std::string& used) const;
-  // Lines of a flag file (base/flags.h): all flags that the user gave, or gave the runs that this one resumes, or that
-  // differ from their defaults. Flags named in `places` are commented out.
+  // Lines of a flag file (base/flags.h): all flags that the user gave or that differ from their defaults; of a resumed
+  // run also flags given before whose defaults other flags choose. Flags named in `places` are commented out.
   std::string FlagFile(const std::vector<std::string>& places) const;
   // All values by name.
   NamedValues Values() const;
   // The values that a checkpoint keeps: all but kFree, and presets that AdoptPresets has not found; as "given", which is
-  // no flag's name, the names of the flags that the user gave, as FlagFile has them.
+  // no flag's name, the names of flags that the user gave and whose defaults other flags choose, for FlagFile.
   NamedValues Kept() const;
   // Sets flags that were not given to the values `kept` by a checkpoint; flags that `kept` lacks are unchanged. Appends
   // "NAME X -> Y" to `changes` for each kAdopt flag given with another value. INVALID_ARGUMENT "NAME is X there and Y
@@ -74,7 +74,8 @@ class SettingsTable {
   std::vector<OnResume> on_resume_;     // by flag
   std::vector<std::string> defaults_;   // by flag
   std::set<std::size_t> unknown_;       // presets of a checkpoint of an earlier version, which has none
-  std::set<std::string> given_before_;  // by the user of the checkpoint's run
+  std::set<std::string> chosen_;        // flags whose defaults ChooseDefaults sets
+  std::set<std::string> given_before_;  // by the user of the checkpoint's run, of such flags
   std::vector<base::FlagGroup> groups_;
 };
 

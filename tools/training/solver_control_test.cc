@@ -1,5 +1,5 @@
-// The control of a solver's bias over ranks with different data, what evaluations between steps are solved with, and
-// predictions on unequal hosts.
+// A solver's measured bias, its control over ranks with different data, the choice of --lp-auto, what evaluations
+// between steps are solved with, and predictions on unequal hosts.
 #include "tools/training/solver_control.h"
 
 #include <ATen/Context.h>
@@ -21,6 +21,7 @@
 #include "parallel/checkpoint/save.h"
 #include "tools/training/sharded_model.h"
 #include "tools/training/solver_costs.h"
+#include "tools/training/solver_search.h"
 #include "tools/training/testing/layer_parallel_settings.h"
 
 namespace plait::training {
@@ -71,6 +72,7 @@ class Subject {
       models::BlockState out = model_->blocks()[block]->Forward(in, context);
       const bool fails = diverges && context.level > 0;
       if (fails) out.hidden = out.hidden * std::numeric_limits<double>::infinity();
+      if (inexact && !context.final) out.hidden = out.hidden * 1.01;
       return out;
     };
     sharded_ = *ShardedModel::Create(settings, mesh_, at::kCPU, trained);
@@ -83,14 +85,18 @@ class Subject {
   double Step(std::int64_t step) { return Record(step, /*evaluates=*/false).back().value; }
   // What is recorded of a step, with an evaluation behind it.
   std::vector<data::Scalar> Record(std::int64_t step, bool evaluates) {
-    control_->RunMicroBatches(step, [&](int) {
-      return parallel::PipelineMicroBatch{sharded_->OnDevice(BatchOf(step)), loss_factor};
-    });
+    control_->RunMicroBatches(step, MicroBatchesOf(step));
     EXPECT_TRUE(sharded_->Step({.clip_norm = 1}).status.ok());
     if (evaluates) sharded_->Loss(BatchOf(step + 100));
     std::vector<data::Scalar> scalars;
     control_->TakeStep(scalars);
     return scalars;
+  }
+  // Leaves the gradients of a step in the engine.
+  void Differentiate(std::int64_t step, mgrit::Propagation propagation) {
+    sharded_->solver()->set_propagation(propagation);
+    sharded_->RunMicroBatches(MicroBatchesOf(step));
+    sharded_->engine().SumPartialGradients();
   }
   // Evaluates; returns the iterations that it took, 0 for serial propagation, whose residual norm is 0.
   int IterationsOfEvaluation() {
@@ -108,9 +114,16 @@ class Subject {
   }
 
   bool diverges = false;  // coarse steps of this rank are infinite
+  bool inexact = false;   // passes that are run again, exactly, have wrong steps, whatever the iterations
   double loss_factor = 1 / 24.0;
 
  private:
+  parallel::NextMicroBatch MicroBatchesOf(std::int64_t step) {
+    return [this, step](int) {
+      return parallel::PipelineMicroBatch{sharded_->OnDevice(BatchOf(step)), loss_factor};
+    };
+  }
+
   comm::DeviceMesh mesh_;
   std::unique_ptr<models::BlockModel> model_;
   std::unique_ptr<ShardedModel> sharded_;
@@ -134,6 +147,49 @@ TEST(BiasControl, GradientsThatOverflowSayNothing) {
   EXPECT_TRUE(std::isnan(subject.Step(0)));  // nothing to record
   EXPECT_EQ(subject.control().Line(), "");
   EXPECT_EQ(subject.IterationsOfEvaluation(), 2);
+}
+
+// |a - b| / |b| of gradients without data ranks: each rank has its own blocks, and all have the same root units.
+double RelativeDistance(ShardedModel& a, ShardedModel& b) {
+  double squares[2] = {};
+  for (std::size_t i = 0; i < b.engine().shards().size(); ++i) {
+    const parallel::Shard& shard = b.engine().shards()[i];
+    if (!shard.of_block && World().rank() > 0) continue;
+    const at::Tensor difference = a.engine().shards()[i].gradient - shard.gradient;
+    squares[0] += difference.square().sum().item<double>();
+    squares[1] += shard.gradient.square().sum().item<double>();
+  }
+  World().AllReduce(comm::BufferOf(absl::MakeSpan(squares)));
+  return std::sqrt(squares[0] / squares[1]);
+}
+
+TEST(BiasControl, MeasuresTheDistanceRelativeToTheExactGradient) {
+  LayerParallelTestSettings settings = Controlled();
+  settings.mesh = "lp=" + std::to_string(World().size());
+  settings.lp.iterations = settings.lp.forward_iterations = 1;
+  Subject inexact(settings), exact(settings), measured(settings);
+  inexact.Differentiate(0, mgrit::Propagation::kParallel);
+  exact.Differentiate(0, mgrit::Propagation::kSerial);
+  const double expected = RelativeDistance(inexact.sharded(), exact.sharded());
+  EXPECT_GT(expected, 1e-9);
+  // The same gradients, but for rounding, whose squares are added up in another order.
+  EXPECT_NEAR(measured.Step(0) / expected, 1, 1e-9);
+}
+
+// No candidate is exact enough, however fast it is.
+TEST(Choice, IsSerialWhereNoTrialKeepsTheLimit) {
+  LayerParallelTestSettings settings = Controlled();
+  settings.lp.chooses = true;
+  settings.lp.bias_limit = 1e-9;
+  Subject subject(settings);
+  subject.inexact = true;
+  constexpr std::int64_t kMostSteps = SolverSearch::kTrials * 21;  // 20 of a trial count
+  for (std::int64_t step = 0; step < kMostSteps && subject.control().Line().empty(); ++step) {
+    subject.Step(step);
+  }
+  EXPECT_NE(subject.control().Line().find("no gradient of "), std::string::npos) << subject.control().Line();
+  EXPECT_NE(subject.control().Line().find(" tried is within 1e-09 of the exact one"), std::string::npos)
+      << subject.control().Line();
 }
 
 // Exact gradients, which these steps take, leave the solver serial or one iteration further.

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <thread>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "comm/buffer.h"
+#include "comm/host_processors.h"
 #include "mgrit/scaling/message_costs.h"
 
 namespace plait::training {
@@ -47,7 +47,7 @@ double GradientBytes(const mgrit::LayerParallel& solver) {
 
 // Of `ranks` ranks along lp, on the host where they have fewest: ranks of other hosts must predict the same.
 int CoresOf(int ranks, int ranks_on_host, const comm::Communicator& world) {
-  const auto here = static_cast<int>(std::thread::hardware_concurrency());
+  const int here = comm::ProcessorsOfHost(world);
   std::int64_t cores = ranks_on_host <= here ? ranks : std::max(1, ranks * here / ranks_on_host);
   world.AllReduce(comm::BufferOf(absl::MakeSpan(&cores, 1)), comm::ReduceOp::kMin);
   return static_cast<int>(cores);

@@ -66,7 +66,7 @@ PLAIT_INLINE V TanhNormal(V x) {
   return simd::Sigmoid(cubed * Splat<V>(2 * kRootTwoOverPi));
 }
 
-// In [-30, 30], where all slopes are what they are beyond; products of larger numbers overflow. A NaN stays one.
+// In [-30, 30], where GELU's slopes are what they are beyond; products of larger numbers overflow. A NaN stays one.
 template <typename V>
 PLAIT_INLINE V Bounded(V x) {
   constexpr float kFar = 30;
@@ -96,7 +96,7 @@ PLAIT_INLINE ValueAndSlope<V> Evaluate(V x) {
     return {x < zero ? zero : x, x <= zero ? zero : one};
   } else {
     const V s = simd::Sigmoid(x);
-    return {x * s, s * Fma(Bounded(x), one - s, one)};
+    return {x * s, s * Fma(x, one - s, one)};
   }
 }
 
