@@ -34,7 +34,8 @@ absl::Status DiskError(int error, const std::string& path, const std::string& do
 }
 
 absl::StatusOr<FileDescriptor> FileDescriptor::Open(const std::string& path, Mode mode) {
-  constexpr int kFlags[] = {O_RDONLY, O_RDWR, O_RDWR | O_CREAT, O_RDWR | O_CREAT | O_TRUNC};
+  // Without O_NONBLOCK the call would wait for a writer of a named pipe; files and directories do not know it.
+  constexpr int kFlags[] = {O_RDONLY | O_NONBLOCK, O_RDWR, O_RDWR | O_CREAT, O_RDWR | O_CREAT | O_TRUNC};
   const int id = open(path.c_str(), kFlags[static_cast<int>(mode)] | O_CLOEXEC, 0666);
   if (id < 0) return DiskError(errno, path, mode == Mode::kCreate ? "cannot be made" : "cannot be opened");
   return FileDescriptor(path, id);

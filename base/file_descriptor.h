@@ -17,7 +17,8 @@ class FileDescriptor {
  public:
   enum class Mode { kRead, kReadWrite, kOpenOrCreate, kCreate };
   // kReadWrite: the file must exist. kOpenOrCreate: for reading and writing, keeps the contents. kCreate: the same,
-  // truncated. Directories can be opened with kRead, to Sync() them. Errors as DiskError().
+  // truncated. Directories can be opened with kRead, to Sync() them; kRead does not block at a named pipe, which then
+  // seems empty. Errors as DiskError().
   static absl::StatusOr<FileDescriptor> Open(const std::string& path, Mode mode);
   FileDescriptor(FileDescriptor&& other) noexcept
       : path_(std::move(other.path_)), id_(std::exchange(other.id_, -1)) {}

@@ -33,8 +33,6 @@ class Backend {
   virtual Device device() const { return Device::kCpu; }
   // Whether buffers may have a size but no memory, as meta tensors do (comm/counting).
   virtual bool takes_meta() const { return false; }
-  // Whether half-precision reductions are sent as float32.
-  virtual bool widens_half() const { return true; }
   // World ranks of the members, in the order of the group.
   virtual std::vector<int> members() const = 0;
 

@@ -21,18 +21,6 @@ const OperationStats& StatsOf(const Communicator& comm, Operation operation) {
   return comm.stats().at(comm.name())[static_cast<int>(operation)];
 }
 
-TEST(WireBytes, HalfPrecisionIsTwiceAsLongWhereReductionsWidenIt) {
-  const Buffer payload = {nullptr, 12, DataType::kBFloat16};
-  for (const Operation operation : {Operation::kAllReduce, Operation::kReduceScatter, Operation::kReduce}) {
-    const Request request = {.operation = operation, .in = payload, .out = payload, .root = 1};
-    EXPECT_EQ(WireBytes(request, 0, 3, /*widens_half=*/true), 2 * WireBytes(request, 0, 3, false));
-  }
-  EXPECT_EQ(WireBytes({.operation = Operation::kAllReduce, .out = payload}, 0, 3, false), 2 * 24 * 2 / 3);
-  const Request gather = {.operation = Operation::kAllGather, .in = payload};
-  EXPECT_EQ(WireBytes(gather, 0, 3, true), 48);
-  EXPECT_EQ(WireBytes(gather, 0, 3, false), 48);
-}
-
 // Bytes of one call on a new axis, so that nothing else counts.
 template <typename CallIt>
 OperationStats StatsOfCall(const char* axis, Operation operation, CallIt call) {

@@ -79,7 +79,7 @@ OperationStats& Group::Count(const Request& request) {
   OperationStats& stats = (*stats_)[static_cast<int>(request.operation)];
   ++stats.calls;
   stats.payload_bytes += Payload(request).bytes();
-  stats.wire_bytes += WireBytes(request, backend_->rank(), backend_->size(), backend_->widens_half());
+  stats.wire_bytes += WireBytes(request, backend_->rank(), backend_->size());
   return stats;
 }
 

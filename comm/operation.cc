@@ -28,9 +28,9 @@ ConstBuffer Payload(const Request& request) {
   }
 }
 
-std::int64_t WireBytes(const Request& request, int rank, int size, bool widens_half) {
+std::int64_t WireBytes(const Request& request, int rank, int size) {
   const ConstBuffer payload = Payload(request);
-  const bool widened = widens_half && IsReduction(request.operation) && IsHalfPrecision(payload.type);
+  const bool widened = IsReduction(request.operation) && IsHalfPrecision(payload.type);
   const std::int64_t bytes = payload.bytes() * (widened ? 2 : 1);
   const std::int64_t others = size - 1;
   switch (request.operation) {

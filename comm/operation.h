@@ -11,8 +11,8 @@
 namespace plait::comm {
 
 // kAverage divides the sum by the number of ranks; floating-point types only. bf16 and f16 are reduced in float32
-// and rounded once; by NCCL as it does. u8 sums wrap modulo 256. For bool, sum and max are logical or, product and min
-// logical and. kMin and kMax may return a number where a rank gave NaN.
+// and rounded once. u8 sums wrap modulo 256. For bool, sum and max are logical or, product and min logical and. kMin and
+// kMax may return a number where a rank gave NaN.
 enum class ReduceOp : std::uint8_t { kSum, kProduct, kMin, kMax, kAverage };
 
 enum class Operation : std::uint8_t {
@@ -60,9 +60,8 @@ ConstBuffer Payload(const Request& request);
 // Bytes that the rank sends under the bandwidth-optimal algorithm: all-reduce 2 P (N-1)/N, reduce-scatter and
 // all-to-all P (N-1)/N, all_to_all_v all but its own part, all-gather (N-1) p, broadcast P (N-1)/N (scatter, then
 // ring all-gather), reduce P and gather p from all but the root, scatter (N-1) p from the root, send P unless to
-// itself. P: bytes of the whole buffer, p: of this rank's part. `widens_half`: half-precision reductions count as
-// float32.
-std::int64_t WireBytes(const Request& request, int rank, int size, bool widens_half);
+// itself. P: bytes of the whole buffer, p: of this rank's part. Half-precision reductions count as float32.
+std::int64_t WireBytes(const Request& request, int rank, int size);
 
 }  // namespace plait::comm
 

@@ -101,6 +101,13 @@ absl::StatusOr<SequenceSet> ReadPrepared(const std::string& path, const ReadPrep
   const std::int64_t class_count = set.class_names.size();
   PLAIT_ASSIGN_OR_RETURN(set.train, ReadSplit(file, "/train", class_count, options));
   PLAIT_ASSIGN_OR_RETURN(set.test, ReadSplit(file, "/test", class_count, options));
+  const bool fits = set.test.steps == set.train.steps && set.test.channels == set.train.channels;
+  if (!fits || set.train.samples() == 0 || set.test.samples() == 0) {
+    return Damaged(
+        file, absl::StrCat("/train/x has ", set.train.samples(), " samples of ", set.train.steps, " x ",
+                           set.train.channels, ", and /test/x ", set.test.samples(), " of ", set.test.steps,
+                           " x ", set.test.channels, ": expected samples of one shape in both"));
+  }
   return set;
 }
 

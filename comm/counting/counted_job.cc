@@ -17,7 +17,6 @@ struct CountedJob::State {
   int ranks;
   GroupSizes sizes;
   std::map<std::int64_t, std::vector<std::byte>> latest;  // message sent, by its size in bytes
-  bool widens_half;
 };
 
 namespace {
@@ -80,7 +79,6 @@ class CountingBackend final : public Backend {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   bool takes_meta() const override { return true; }
-  bool widens_half() const override { return job_->widens_half; }
   // Ranks of the group: their world ranks are unknown.
   std::vector<int> members() const override {
     std::vector<int> numbers(static_cast<std::size_t>(size_));
@@ -157,8 +155,8 @@ class CountingBackend final : public Backend {
 
 }  // namespace
 
-CountedJob::CountedJob(int ranks, GroupSizes sizes, bool widens_half)
-    : state_(std::make_shared<State>(State{ranks, std::move(sizes), {}, widens_half})) {
+CountedJob::CountedJob(int ranks, GroupSizes sizes)
+    : state_(std::make_shared<State>(State{ranks, std::move(sizes), {}})) {
   PLAIT_CHECK(ranks >= 1) << ranks << " ranks";
 }
 

@@ -35,8 +35,7 @@ class CountedJob {
   // By group name: the size of the first group of that name that a rank splits from its world, of the second, ...; the
   // last size is used for all further ones.
   using GroupSizes = std::map<std::string, std::vector<int>>;
-  // `widens_half`: half-precision reductions are counted as float32, as MPI sends them and NCCL does not.
-  CountedJob(int ranks, GroupSizes sizes, bool widens_half = true);
+  CountedJob(int ranks, GroupSizes sizes);
 
   // The world as `rank` sees it, with its own counters. May outlive the job.
   Communicator World(int rank) const;

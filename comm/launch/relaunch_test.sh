@@ -26,9 +26,9 @@ grep -q "^relaunch_program: this process may write files of 100000 bytes; to sta
 if prlimit --as=300000000 "$1" 2 2>"$TEST_TMPDIR/error"; then exit 1; fi
 grep -Eq "^relaunch_program: a limit on address space leaves [0-9]+ MiB; a rank needs 512 MiB to start: raise the limit \(ulimit -v\)$" "$TEST_TMPDIR/error"
 # A few open files are enough to begin with.
-prlimit --nofile=4: timeout -k 1 10 "$1" 2 || { echo "with four open files it does not end" >&2; exit 1; }
+prlimit --nofile=4: timeout -k 1 40 "$1" 2 || { echo "with four open files it does not end" >&2; exit 1; }
 # Where the parent ignored SIGCHLD, the job's end is noticed.
-timeout -k 1 10 env --ignore-signal=CHLD "$1" 2 || { echo "with SIGCHLD ignored it does not end" >&2; exit 1; }
+timeout -k 1 40 env --ignore-signal=CHLD "$1" 2 || { echo "with SIGCHLD ignored it does not end" >&2; exit 1; }
 # nohup and shells' background jobs: signals that were ignored before stay ignored.
 for signal in HUP INT; do
   env --ignore-signal=$signal "$1" 2 --sleep >"$TEST_TMPDIR/output" &

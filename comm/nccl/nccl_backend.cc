@@ -61,7 +61,6 @@ class NcclBackend : public Backend {
   int rank() const override { return group_.rank; }
   int size() const override { return group_.size; }
   Device device() const override { return Device::kCuda; }
-  bool widens_half() const override { return false; }
   std::vector<int> members() const override { return members_; }
 
   void Run(const Request& request) override { Start(request)->Wait(); }

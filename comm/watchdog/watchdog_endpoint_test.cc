@@ -119,7 +119,7 @@ TEST(WatchdogServer, NamesARankThatGotASignalAlone) {
 }
 
 TEST(WatchdogServer, NamesNobodyWhereTheWholeJobGetsASignal) {
-  EXPECT_EXIT(EndRank1(SIGTERM, 0.05), testing::ExitedWithCode(128 + SIGTERM), "^$");
+  EXPECT_EXIT(EndRank1(SIGTERM, 0.0), testing::ExitedWithCode(128 + SIGTERM), "^$");
 }
 
 [[noreturn]] void EndRank0() {

@@ -1,5 +1,6 @@
 #include "data/hdf5/atomic_file.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -59,7 +60,31 @@ absl::Status Flush(const std::string& path) {
   return file.Sync();
 }
 
-// The regular file that a rename to the result replaces: where a symbolic link points to, else `path`.
+// Made here, so that the writer follows no link that was planted under this name.
+absl::Status MakeEmpty(const std::string& path, mode_t mode) {
+  unlink(path.c_str());
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (file < 0) return base::DiskError(errno, path, "cannot be made");
+  close(file);
+  return absl::OkStatus();
+}
+
+// Writes `partial` and gives it the name of `file`. In place of a file, which may be private, it is private until it
+// has that file's mode.
+absl::Status WriteAndRename(const std::string& partial, const std::string& file,
+                            const std::function<absl::Status(const std::string&)>& write) {
+  struct stat replaced;
+  const bool replaces = stat(file.c_str(), &replaced) == 0;
+  PLAIT_RETURN_IF_ERROR(MakeEmpty(partial, replaces ? 0600 : 0666));
+  PLAIT_RETURN_IF_ERROR(write(partial));
+  PLAIT_RETURN_IF_ERROR(Flush(partial));
+  // Last, as the mode may not allow writing. Some network file systems have no modes.
+  if (replaces) chmod(partial.c_str(), replaced.st_mode & 0777);
+  if (rename(partial.c_str(), file.c_str()) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, "cannot be renamed");
+}
+
+// The regular file that a rename to the result replaces.
 absl::StatusOr<std::string> FileToReplace(const std::string& path) {
   std::error_code error;
   const fs::file_status found = fs::status(path, error);
@@ -67,13 +92,24 @@ absl::StatusOr<std::string> FileToReplace(const std::string& path) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " not written: it is no regular file, which a rename could replace"));
   }
-  if (!fs::is_symlink(path, error) || !fs::exists(found)) return path;
-  const fs::path file = fs::canonical(path, error);
-  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat(path, " not written"));
-  return file.string();
+  const std::string file = FileAt(path);
+  if (!fs::is_symlink(file, error)) return file;
+  return absl::ErrnoToStatus(ELOOP, absl::StrCat(path, " not written"));
 }
 
 }  // namespace
+
+std::string FileAt(const std::string& path) {
+  constexpr int kMostLinks = 40;  // Linux's limit
+  std::error_code error;
+  fs::path file = path;
+  for (int links = 0; links < kMostLinks && fs::is_symlink(file, error); ++links) {
+    const fs::path target = fs::read_symlink(file, error);
+    if (error) break;
+    file = file.parent_path() / target;
+  }
+  return file.string();
+}
 
 std::string FolderOf(const std::string& path) {
   const std::string folder = fs::path(path).parent_path().string();
@@ -116,11 +152,7 @@ absl::Status WriteAtomically(const std::string& path, std::int64_t expected_byte
   const std::string prefix = PartialPrefix(file);
   RemoveLeftovers(folder, prefix);
   const std::string partial = absl::StrCat(folder, "/", prefix, getpid());
-  absl::Status status = write(partial);
-  if (status.ok()) status = Flush(partial);
-  if (status.ok() && rename(partial.c_str(), file.c_str()) != 0) {
-    status = absl::ErrnoToStatus(errno, "cannot be renamed");
-  }
+  const absl::Status status = WriteAndRename(partial, file, write);
   if (!status.ok()) {
     unlink(partial.c_str());
     return base::Prefixed(status, absl::StrCat(path, " not written"));

@@ -24,13 +24,16 @@ namespace plait::data {
 
 // ResourceExhausted, before anything is written, if the disk has less than `expected_bytes` (0: unknown) free;
 // PermissionDenied if the directory is not writable, NotFound if it does not exist; InvalidArgument if the target is a
-// device or a pipe; else the error of `write`, prefixed with the path. Of a symbolic link the file it points to is the
-// target. Local; one writer per target at a time.
+// device or a pipe; else the error of `write`, prefixed with the path. The target is FileAt(path); a file that it
+// replaces hands on its mode. `partial` is there and empty. Local; one writer per target at a time.
 absl::Status WriteAtomically(const std::string& path, std::int64_t expected_bytes,
                              const std::function<absl::Status(const std::string& partial)>& write);
 
 // The same for contents that are in memory.
 absl::Status WriteWholeFile(const std::string& path, absl::string_view contents);
+
+// `path` itself, or where it leads if it is a symbolic link; no file need be there. A link if the links never end.
+std::string FileAt(const std::string& path);
 
 // The directory part of a path, "." if it has none.
 std::string FolderOf(const std::string& path);

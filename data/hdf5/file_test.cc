@@ -16,6 +16,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "data/hdf5/addressed_file.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/image_file.h"
 
@@ -239,9 +240,8 @@ TEST(ReadWholeFile, ReadsPipesAndNamesFolders) {
 TEST(File, ANamedPipeIsNone) {
   const std::string path = TestPath("pipe_of_hdf5");
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-  const absl::Status status = File::Open(path).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(status.message(), path + ": not an HDF5 file");
+  for (const absl::Status& status : {File::Open(path).status(), AddressedFile::Open(path).status()})
+    EXPECT_EQ(status, absl::DataLossError(path + ": not an HDF5 file"));
 }
 
 TEST(WriteAtomically, ReplacesWholeAndKeepsTheOldOnFailure) {
@@ -284,6 +284,68 @@ TEST(WriteAtomically, WritesTheFileOfALinkAndNoDevice) {
                   path + " not written: it is no regular file, which a rename could replace"));
   }
   EXPECT_TRUE(fs::is_fifo(pipe));
+}
+
+TEST(WriteAtomically, MakesTheFileOfALinkWithoutOne) {
+  const std::string folder = TestPath("dangling"), real = folder + "/real/file";
+  ASSERT_TRUE(MakeFolders(folder + "/real").ok());
+  fs::create_symlink("real/second", folder + "/first");
+  fs::create_symlink("file", folder + "/real/second");
+  EXPECT_EQ(FileAt(folder + "/first"), real);
+  ASSERT_TRUE(WriteWholeFile(folder + "/first", "new").ok());
+  EXPECT_TRUE(fs::is_symlink(folder + "/first") && fs::is_symlink(folder + "/real/second"));
+  EXPECT_EQ(Text(real), "new");
+  fs::create_symlink(folder + "/absent/file", folder + "/nowhere");
+  fs::create_symlink("loop", folder + "/loop");
+  for (const auto& [name, cause] : {std::pair("/nowhere", "/absent: folder cannot be used: No such file"),
+                                    std::pair("/loop", "Too many levels of symbolic links")}) {
+    const absl::Status status = WriteWholeFile(folder + name, "new");
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr(folder + name + " not written"), HasSubstr(cause), Not(HasSubstr("\n"))));
+    EXPECT_TRUE(fs::is_symlink(folder + name));
+  }
+}
+
+mode_t ModeOf(const std::string& path) {
+  struct stat about = {};
+  EXPECT_EQ(stat(path.c_str(), &about), 0);
+  return about.st_mode & 0777;
+}
+
+// What nobody else may read stays so, also while it is written.
+TEST(WriteAtomically, KeepsTheModeOfTheFile) {
+  const std::string folder = TestPath("modes"), path = folder + "/file";
+  ASSERT_TRUE(MakeFolders(folder).ok());
+  const mode_t mask = umask(022);
+  ASSERT_TRUE(WriteWholeFile(path, "first").ok());
+  EXPECT_EQ(ModeOf(path), 0644u);
+  for (const mode_t mode : {0600u, 0660u, 0400u}) {
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+    const absl::Status written = WriteAtomically(path, 0, [](const std::string& partial) {
+      const absl::Status filled = WriteText(partial, "next");
+      EXPECT_EQ(ModeOf(partial), 0600u);
+      return filled;
+    });
+    EXPECT_TRUE(written.ok()) << written;
+    EXPECT_EQ(ModeOf(path), mode);
+  }
+  umask(mask);
+}
+
+// Whoever may write in the folder could have it write somewhere else.
+TEST(WriteAtomically, FollowsNoLinkOfTheTemporaryName) {
+  const std::string folder = TestPath("planted"), other = folder + "/other";
+  ASSERT_TRUE(MakeFolders(folder).ok());
+  std::string partial;
+  ASSERT_TRUE(WriteAtomically(folder + "/file", 0, [&](const std::string& name) {
+                return WriteText(partial = name, "x");
+              }).ok());
+  ASSERT_TRUE(WriteText(other, "other").ok());
+  fs::create_symlink("other", partial);
+  ASSERT_TRUE(WriteWholeFile(folder + "/file", "new").ok());
+  EXPECT_EQ(Text(other), "other");
+  EXPECT_EQ(Text(folder + "/file"), "new");
+  EXPECT_FALSE(fs::is_symlink(folder + "/file"));
 }
 
 TEST(WriteAtomically, MissingFolderIsNamed) {

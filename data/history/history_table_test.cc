@@ -164,6 +164,22 @@ TEST(HistoryTable, OfALink) {
   EXPECT_EQ(Opened(path).draws(), 2);
 }
 
+TEST(HistoryTable, OfALinkWhoseFileTheHistoryMakes) {
+  const std::string path = NewPath("made.h5"), link = testing::TempDir() + "/dangling/link.h5";
+  fs::create_directories(fs::path(link).parent_path());
+  fs::remove(link);
+  fs::create_symlink("../made.h5", link);
+  auto history = Started(link);
+  ASSERT_TRUE(history->Append({{"loss", 1}}).ok());
+  EXPECT_TRUE(fs::exists(path) && fs::exists(path + ".journal"));
+  EXPECT_EQ(Opened(path).draws(), 1);
+  ASSERT_TRUE(history->Close().ok());
+  EXPECT_EQ(Opened(link).draws(), 1);
+  EXPECT_FALSE(fs::exists(path + ".journal"));
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(std::distance(fs::directory_iterator(fs::path(link).parent_path()), fs::directory_iterator()), 1);
+}
+
 // Records with valid checksums but invalid contents: the draws before them are read.
 TEST(HistoryTable, StopsAtWhatAJournalCannotSay) {
   const auto record = [](const std::string& payload) {

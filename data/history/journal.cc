@@ -1,14 +1,13 @@
 #include "data/history/journal.h"
 
 #include <cstring>
-#include <filesystem>
 #include <limits>
-#include <system_error>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "data/hdf5/atomic_file.h"
 #include "data/hdf5/checked_array.h"
 
 namespace plait::data {
@@ -55,12 +54,7 @@ std::string MetricRecord(std::uint32_t id, const Metric& metric) {
 
 }  // namespace
 
-std::string JournalPathOf(const std::string& path) {
-  std::error_code error;
-  std::filesystem::path file = path;
-  if (std::filesystem::is_symlink(path, error)) file = std::filesystem::canonical(path, error);
-  return (error ? path : file.string()) + ".journal";
-}
+std::string JournalPathOf(const std::string& path) { return FileAt(path) + ".journal"; }
 
 absl::StatusOr<JournalWriter> JournalWriter::Open(const std::string& path) {
   PLAIT_ASSIGN_OR_RETURN(AppendFile file, AppendFile::OpenAtEnd(path));

@@ -29,7 +29,7 @@
 
 namespace plait::data {
 
-// The journal's path of a history: beside the file, of which `path` may be a symbolic link.
+// The journal's path of a history: beside the file to which WriteAtomically(path) writes, also where `path` is a link.
 std::string JournalPathOf(const std::string& path);
 
 struct JournalDraw {

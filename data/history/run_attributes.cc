@@ -38,6 +38,7 @@ std::map<std::string, std::string> RunAttributes(const RunFacts& facts) {
       {"started", absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone())},
       {"folder", std::filesystem::current_path(ignored).string()},
       {"settings", facts.settings},
+      {"data", facts.data},
       {"trace", facts.trace},
       {"scheduler", facts.scheduler},
       {"machine", facts.machine},

@@ -22,6 +22,7 @@ struct RunFacts {
   std::string seed = {};
   int ranks = 1;
   std::string settings = {};  // one line of flags
+  std::string data = {};      // what the run works on; says "synthetic" where it is made up
   std::string trace = {};     // path of the Chrome trace, relative to the history file
   std::string scheduler = {};
   std::string machine = {};

@@ -1,6 +1,7 @@
 #include "data/history/settings_line.h"
 
-#include <algorithm>
+#include <cstddef>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
@@ -68,14 +69,15 @@ std::string SettingName(absl::string_view word) {
 
 }  // namespace
 
-void PutSetting(NamedTexts& settings, std::string name, std::string value) {
-  const auto found =
-      std::find_if(settings.begin(), settings.end(), [&](const auto& known) { return known.first == name; });
-  if (found == settings.end()) {
-    settings.emplace_back(std::move(name), std::move(value));
-  } else {
-    found->second = std::move(value);
+NamedTexts LastValues(NamedTexts settings) {
+  NamedTexts unique;
+  std::map<std::string, std::size_t> places;
+  for (auto& [name, value] : settings) {
+    const auto [known, is_new] = places.emplace(name, unique.size());
+    if (is_new) unique.emplace_back(std::move(name), "");
+    unique[known->second].second = std::move(value);
   }
+  return unique;
 }
 
 NamedTexts ParseSettings(const std::string& line) {
@@ -87,16 +89,16 @@ NamedTexts ParseSettings(const std::string& line) {
     const std::size_t equals = words[i].find('=');
     if (equals != std::string::npos) {
       const std::string name = SettingName(words[i].substr(0, equals));
-      if (!name.empty()) PutSetting(settings, name, Unquoted(words[i].substr(equals + 1)));
+      if (!name.empty()) settings.emplace_back(name, Unquoted(words[i].substr(equals + 1)));
     } else if (IsFlag(words[i])) {
       const bool has_value = i + 1 < words.size() && !absl::StartsWith(words[i + 1], "--") &&
                              words[i + 1].find('=') == std::string::npos;
       const std::string name = SettingName(words[i]);
       if (name.empty()) continue;
-      PutSetting(settings, name, has_value ? Unquoted(words[++i]) : "true");
+      settings.emplace_back(name, has_value ? Unquoted(words[++i]) : "true");
     }
   }
-  return settings;
+  return LastValues(std::move(settings));
 }
 
 }  // namespace plait::data

@@ -21,8 +21,8 @@ using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 // words are skipped.
 NamedTexts ParseSettings(const std::string& line);
 
-// Replaces the value of `name`, or appends it.
-void PutSetting(NamedTexts& settings, std::string name, std::string value);
+// Each name once, at its first place and with its last value.
+NamedTexts LastValues(NamedTexts settings);
 
 }  // namespace plait::data
 

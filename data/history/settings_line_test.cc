@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
 namespace plait::data {
 namespace {
 
@@ -31,6 +36,18 @@ TEST(Settings, AsFlags) {
   EXPECT_THAT(ParseSettings("train.backend=DDP model.batch_size=1"),
               ElementsAre(Pair("train.backend", "DDP"), Pair("model.batch_size", "1")));
   EXPECT_THAT(ParseSettings("--lr=1 --lr=2"), ElementsAre(Pair("lr", "2"))) << "the last one counts";
+}
+
+TEST(Settings, ManyNames) {
+  constexpr std::size_t kNames = 100'000;
+  std::string line;
+  for (std::size_t i = 0; i < 2 * kNames; ++i) absl::StrAppend(&line, "n", i % kNames, "=", i, " ");
+  const NamedTexts settings = ParseSettings(line);
+  ASSERT_EQ(settings.size(), kNames);
+  for (std::size_t i = 0; i < kNames; ++i) {
+    ASSERT_EQ(settings[i].first, absl::StrCat("n", i));
+    ASSERT_EQ(settings[i].second, absl::StrCat(kNames + i)) << "the last one counts";
+  }
 }
 
 TEST(Settings, OddLines) {

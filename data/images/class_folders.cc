@@ -10,7 +10,6 @@
 #include "base/seed.h"
 #include "base/status_macros.h"
 #include "data/folder_listing.h"
-#include "data/hdf5/atomic_file.h"
 #include "data/images/decode.h"
 
 namespace plait::data {
@@ -32,11 +31,7 @@ class ImageFiles final : public ImageSource {
   std::int64_t label(std::int64_t index) const override { return files_[index].label; }
   absl::StatusOr<Image> Read(std::int64_t index) const override {
     PLAIT_CHECK(index >= 0 && index < samples()) << index << " of " << samples();
-    const std::string& path = files_[index].path;
-    PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
-    absl::StatusOr<Image> image = DecodeImage(bytes);
-    PLAIT_RETURN_IF_ERROR(base::Prefixed(image.status(), path));
-    return image;
+    return ReadImage(files_[index].path);
   }
 
  private:

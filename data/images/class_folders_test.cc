@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "data/images/decode.h"
 #include "data/images/open_image_sets.h"
 #include "data/images/testing/image_files.h"
+#include "data/mapped_file.h"
 
 namespace plait::data {
 namespace {
@@ -127,6 +129,38 @@ TEST(DecodeImage, NamesWhatIsWrong) {
   std::string changed = png;
   changed[png.size() / 2] ^= 4;
   EXPECT_EQ(message(changed), "the image is damaged or cut short");
+}
+
+// Sparse: it begins as an image, and takes no room on the disk.
+TEST(ReadImage, RefusesMoreBytesThanFfmpegCounts) {
+  const std::string path = Folder("large") + "/1.png";
+  WriteFile(path, PngBytes(PatternImage(4, 6)));
+  std::filesystem::resize_file(path, (std::uintmax_t{1} << 32) + 100);
+  const std::string problem = "has 4294967396 bytes; expected no more than 1073741824";
+  const absl::Status status = ReadImage(path).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), path + ": " + problem);
+  const absl::StatusOr<MappedFile> file = MappedFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(DecodeImage(file->bytes()).status().message(), problem);
+}
+
+// A pipe would be waited for.
+TEST(ReadImage, TakesOnlyRegularFiles) {
+  const std::string folder = Folder("pipe"), pipe = folder + "/train/cat/2.png",
+                    device = folder + "/train/cat/3.png", link = folder + "/train/cat/4.png";
+  for (const char* name : {"/train/cat/1.png", "/val/cat/1.png"}) {
+    WriteFile(folder + name, PngBytes(PatternImage(4, 6)));
+  }
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/null", device);
+  std::filesystem::create_symlink("1.png", link);
+  const absl::StatusOr<ImageSets> sets = FindClassFolders(folder);
+  ASSERT_TRUE(sets.ok()) << sets.status();
+  ASSERT_EQ(sets->train->samples(), 4);
+  EXPECT_EQ(sets->train->Read(1).status().message(), pipe + ": expected a regular file");
+  EXPECT_EQ(sets->train->Read(2).status().message(), device + ": expected a regular file");
+  EXPECT_TRUE(sets->train->Read(3).ok());
 }
 
 TEST(ClassFolders, FindsTrainAndVal) {

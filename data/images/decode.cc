@@ -2,9 +2,13 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "data/hdf5/atomic_file.h"
+#include "data/images/regular_file.h"
 #include "data/images/rgb_frame.h"
 
 extern "C" {
@@ -18,6 +22,8 @@ namespace {
 // Bound on the size that the header may claim: deflate expands at most 1032:1, and a PNG byte holds at most 8 pixels; a
 // JPEG block of 64 pixels takes at least 2 bits.
 constexpr std::int64_t kMostPixelsPerByte = std::int64_t{8} * 1032, kSmall = 1 << 16;
+
+static_assert(kMostImageBytes <= std::numeric_limits<int>::max() - AV_INPUT_BUFFER_PADDING_SIZE);
 
 absl::Status OutOfMemory() { return absl::ResourceExhaustedError("no memory to decode the image"); }
 
@@ -55,9 +61,21 @@ absl::StatusOr<FfmpegOwned<AVFrame>> FrameOf(absl::string_view bytes, AVCodecID 
 absl::StatusOr<Image> DecodeImage(absl::string_view bytes) {
   const AVCodecID id = CodecOf(bytes);
   if (id == AV_CODEC_ID_NONE) return absl::InvalidArgumentError("neither a JPEG nor a PNG image");
+  if (bytes.size() > static_cast<std::size_t>(kMostImageBytes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has ", bytes.size(), " bytes; expected no more than ", kMostImageBytes));
+  }
   av_log_set_level(AV_LOG_QUIET);
   PLAIT_ASSIGN_OR_RETURN(const FfmpegOwned<AVFrame> frame, FrameOf(bytes, id));
   return RgbOf(*frame);
+}
+
+absl::StatusOr<Image> ReadImage(const std::string& path) {
+  PLAIT_RETURN_IF_ERROR(CheckRegularFile(path, kMostImageBytes));
+  PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path, kMostImageBytes));
+  absl::StatusOr<Image> image = DecodeImage(bytes);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(image.status(), path));
+  return image;
 }
 
 }  // namespace plait::data

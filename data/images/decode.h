@@ -1,9 +1,11 @@
 // Decodes JPEG and PNG files with FFmpeg's libavcodec.
 //
-//   PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
-//   absl::StatusOr<Image> image = DecodeImage(bytes);      // errors do not name the file
+//   PLAIT_ASSIGN_OR_RETURN(const Image image, ReadImage("cat/1.png"));
 #ifndef PLAIT_DATA_IMAGES_DECODE_H_
 #define PLAIT_DATA_IMAGES_DECODE_H_
+
+#include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -11,10 +13,16 @@
 
 namespace plait::data {
 
-// Always returns 3 channels, RGB; alpha is dropped, 16 bits are rounded to 8. InvalidArgument: neither JPEG nor PNG, or
-// an unsupported pixel format; DataLoss: damaged or truncated; ResourceExhausted. Local; uses one thread. Silences
-// FFmpeg's log in this process.
+// Largest file; FFmpeg counts bytes in 31 bits.
+inline constexpr std::int64_t kMostImageBytes = std::int64_t{1} << 30;
+
+// Always returns 3 channels, RGB; alpha is dropped, 16 bits are rounded to 8. InvalidArgument: neither JPEG nor PNG, an
+// unsupported pixel format, or more than kMostImageBytes; DataLoss: damaged or truncated; ResourceExhausted. Errors do
+// not name the file. Local; uses one thread. Silences FFmpeg's log in this process.
 absl::StatusOr<Image> DecodeImage(absl::string_view bytes);
+
+// The same for a file, whose path errors begin with. InvalidArgument also: no regular file; else the system's error.
+absl::StatusOr<Image> ReadImage(const std::string& path);
 
 }  // namespace plait::data
 

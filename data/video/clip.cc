@@ -7,7 +7,10 @@
 namespace plait::data {
 
 std::string TextOf(const ClipOptions& options) {
-  return absl::StrCat("frames=", options.frames, " step=", options.step, " size=", options.size);
+  // Of how a frame's file becomes pixels: increased with every change that another pixel comes of.
+  constexpr int kPixels = 2;
+  return absl::StrCat("frames=", options.frames, " step=", options.step, " size=", options.size,
+                      " pixels=", kPixels);
 }
 
 void ClipBuilder::Add(const Image& frame) {

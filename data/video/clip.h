@@ -19,7 +19,7 @@ struct ClipOptions {
   std::int64_t size = 240;  // rows and columns; MiddleSquare of data/images/resize.h
 };
 
-// "frames=128 step=1 size=240": a key for caching what was computed from a clip.
+// "frames=128 step=1 size=240 pixels=2": a key for caching what was computed from a clip.
 std::string TextOf(const ClipOptions& options);
 
 struct Clip {

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "data/folder_listing.h"
-#include "data/hdf5/atomic_file.h"
 #include "data/images/decode.h"
+#include "data/images/regular_file.h"
 #include "data/images/rgb_frame.h"
 
 extern "C" {
@@ -186,12 +186,13 @@ absl::StatusOr<Clip> ReadFolder(const std::string& folder, const ClipOptions& op
       clip.PassOver();
       continue;
     }
-    PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(absl::StrCat(folder, "/", picture)));
-    const absl::StatusOr<Image> image = DecodeImage(bytes);
-    PLAIT_RETURN_IF_ERROR(base::Prefixed(image.status(), picture));
-    clip.Add(*image);
+    PLAIT_ASSIGN_OR_RETURN(const Image image, ReadImage(absl::StrCat(folder, "/", picture)));
+    clip.Add(image);
   }
-  if (clip.seen() == 0) return absl::NotFoundError("a folder without frames; expected .jpg or .png files");
+  if (clip.seen() == 0) {
+    return absl::NotFoundError(
+        absl::StrCat(folder, ": a folder without frames; expected .jpg or .png files"));
+  }
   return clip.Take();
 }
 
@@ -199,8 +200,9 @@ absl::StatusOr<Clip> ReadFolder(const std::string& folder, const ClipOptions& op
 
 absl::StatusOr<Clip> ReadVideo(const std::string& path, const ClipOptions& options) {
   std::error_code error;
-  absl::StatusOr<Clip> clip =
-      fs::is_directory(path, error) ? ReadFolder(path, options) : ReadFile(path, options);
+  if (fs::is_directory(path, error)) return ReadFolder(path, options);
+  PLAIT_RETURN_IF_ERROR(CheckRegularFile(path));
+  absl::StatusOr<Clip> clip = ReadFile(path, options);
   PLAIT_RETURN_IF_ERROR(base::Prefixed(clip.status(), path));
   return clip;
 }

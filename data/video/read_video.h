@@ -16,9 +16,9 @@
 
 namespace plait::data {
 
-// NotFound: no such file, or a folder without images. InvalidArgument: not a video that FFmpeg can decode, or no video
-// stream. DataLoss: no frame, or a damaged one among those that are decoded; damage after the last frame of the clip is
-// not detected. One line, "PATH: what, expected what".
+// NotFound: no such file, or a folder without images. InvalidArgument: no regular file, not a video that FFmpeg can
+// decode, or no video stream. DataLoss: no frame, or a damaged one among those that are decoded; damage after the last
+// frame of the clip is not detected. One line, "PATH: what, expected what"; of an image in a folder, with its own path.
 absl::StatusOr<Clip> ReadVideo(const std::string& path, const ClipOptions& options);
 
 // Whether the name has a video extension: avi, mkv, mov, mp4, mpeg, mpg, webm, in upper or lower case.

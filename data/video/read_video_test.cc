@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <string>
@@ -118,8 +119,19 @@ TEST(ReadVideo, SaysWhatIsWrong) {
   std::filesystem::create_directories(Place("empty"));
   ExpectError(Place("empty"), StatusCode::kNotFound, "a folder without frames");
   Written("damaged/1.png", PngBytes(Frames(1, 10, 10)[0]));
-  Written("damaged/2.png", PngBytes(Frames(1, 10, 10)[0]).substr(0, 100));
-  ExpectError(Place("damaged"), StatusCode::kDataLoss, "2.png: ");
+  const std::string cut = Written("damaged/2.png", PngBytes(Frames(1, 10, 10)[0]).substr(0, 100));
+  EXPECT_EQ(ReadVideo(Place("damaged"), {.frames = 4, .size = 10}).status(),
+            absl::DataLossError(cut + ": the image is damaged or cut short"));
+}
+
+// Pipes would be waited for.
+TEST(ReadVideo, TakesOnlyRegularFiles) {
+  std::filesystem::create_directories(Place("pipes"));
+  const std::string video = Place("pipe.avi"), frame = Place("pipes/1.png");
+  for (const std::string& pipe : {video, frame}) ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  ExpectError(video, absl::StatusCode::kInvalidArgument, "expected a regular file");
+  EXPECT_EQ(ReadVideo(Place("pipes"), {.frames = 4, .size = 10}).status(),
+            absl::InvalidArgumentError(frame + ": expected a regular file"));
 }
 
 // Uncompressed, a frame of 10 x 10 has 320 bytes and 8 of the chunk's header.

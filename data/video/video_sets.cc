@@ -11,6 +11,7 @@
 #include "data/folder_listing.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/checked_array.h"
+#include "data/images/regular_file.h"
 #include "data/video/read_video.h"
 
 namespace plait::data {
@@ -24,6 +25,7 @@ struct LabelledVideo {
 };
 
 absl::StatusOr<std::string> FingerprintOfFile(const std::string& path) {
+  PLAIT_RETURN_IF_ERROR(CheckRegularFile(path));
   PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
   return absl::StrCat(bytes.size(), ":",
                       absl::Hex(Crc32(bytes.data(), static_cast<std::int64_t>(bytes.size()))));

@@ -31,7 +31,8 @@ class VideoSource {
   virtual std::int64_t label(std::int64_t index) const = 0;  // 0 <= label < classes
   // A relative path, unique in the set: "brush_hair/April_09.avi".
   virtual std::string name(std::int64_t index) const = 0;
-  // Size and checksum of the video's files: a key for caches. Errors of the system.
+  // Size and checksum of the video's files: a key for caches. InvalidArgument: no regular file;
+  // else errors of the system.
   virtual absl::StatusOr<std::string> Fingerprint(std::int64_t index) const = 0;
   // Errors of ReadVideo.
   virtual absl::StatusOr<Clip> Read(std::int64_t index, const ClipOptions& options) const = 0;

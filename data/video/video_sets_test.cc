@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -85,6 +86,18 @@ TEST_F(VideoSetsTest, FingerprintsFollowTheBytes) {
   WriteFile(folder_ + "/videos/wave/frames/1.png", PngBytes(PatternImage(4, 5)));
   EXPECT_NE(*sets->train->Fingerprint(0), video);
   EXPECT_NE(*sets->train->Fingerprint(1), frames);
+}
+
+// Pipes would be waited for.
+TEST_F(VideoSetsTest, FingerprintsAreOfRegularFiles) {
+  Fill();
+  const std::string video = folder_ + "/videos/jump/c.avi", frame = folder_ + "/videos/wave/frames/2.png";
+  std::filesystem::remove(video);
+  for (const std::string& pipe : {video, frame}) ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const absl::StatusOr<VideoSets> sets = Find();
+  ASSERT_TRUE(sets.ok()) << sets.status();
+  EXPECT_EQ(sets->train->Fingerprint(0).status().message(), video + ": expected a regular file");
+  EXPECT_EQ(sets->train->Fingerprint(1).status().message(), frame + ": expected a regular file");
 }
 
 TEST_F(VideoSetsTest, SaysWhatIsWrong) {

@@ -86,14 +86,16 @@ void MultiplyEach(const at::Tensor& out, const Add& add) {
   out.scalar_type() == at::kFloat ? run(float{}) : run(BFloat16{});
 }
 
-// cuBLAS and CUTLASS need rows that begin at multiples of 16 bytes.
+// cuBLAS and CUTLASS need rows or columns that are contiguous and begin at multiples of 16 bytes.
 bool TakenByGroupedMm(const at::Tensor& t) {
   constexpr std::int64_t kNumbers = 8;
   if (!t.is_cuda() || t.scalar_type() != at::kBFloat16 || t.numel() == 0) return false;
+  if (reinterpret_cast<std::uintptr_t>(t.const_data_ptr()) % (kNumbers * sizeof(at::BFloat16)) != 0)
+    return false;
   for (std::int64_t i = 0; i < t.dim(); ++i) {
-    if (t.stride(i) != 1 && t.stride(i) % kNumbers != 0) return false;
+    if (t.stride(i) != 1 && (t.stride(i) == 0 || t.stride(i) % kNumbers != 0)) return false;
   }
-  return true;
+  return t.stride(-1) == 1 || t.stride(-2) == 1;
 }
 
 // Pinned: else the host would wait for the device.

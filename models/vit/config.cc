@@ -47,13 +47,16 @@ absl::StatusOr<VitOptions> OptionsFromConfig(absl::string_view text) {
   return options;
 }
 
-std::vector<std::string> ClassNamesFromConfig(absl::string_view text, std::int64_t classes) {
+absl::StatusOr<std::vector<std::string>> ClassNamesFromConfig(absl::string_view text, std::int64_t classes) {
   std::vector<std::string> names(static_cast<std::size_t>(classes));
   const absl::StatusOr<Json> config = hugging_face::ParseConfig(text);
   const Json labels = config.ok() ? config->value("id2label", Json()) : Json();
   for (std::size_t k = 0; labels.is_object() && k < names.size(); ++k) {
     const Json name = labels.value(absl::StrCat(k), Json());
-    if (name.is_string() && name != absl::StrCat("LABEL_", k)) names[k] = name;
+    if (!name.is_string() || name == absl::StrCat("LABEL_", k)) continue;
+    names[k] = name;
+    if (names[k].find_first_of("\r\n") == std::string::npos) continue;
+    return hugging_face::Refuse(absl::StrCat("id2label.", k), name, "a name without line breaks");
   }
   return names;
 }

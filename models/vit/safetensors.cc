@@ -71,10 +71,12 @@ absl::StatusOr<HuggingFaceVit> HuggingFaceVit::Open(const std::string& folder) {
   PLAIT_ASSIGN_OR_RETURN(const std::string text, hugging_face::ReadConfig(folder));
   const absl::StatusOr<VitOptions> options = OptionsFromConfig(text);
   if (!options.ok()) return base::Prefixed(options.status(), hugging_face::ConfigPath(folder));
+  absl::StatusOr<std::vector<std::string>> names = ClassNamesFromConfig(text, options->classes);
+  if (!names.ok()) return base::Prefixed(names.status(), hugging_face::ConfigPath(folder));
   PLAIT_ASSIGN_OR_RETURN(st::Model files, st::Model::Open(folder));
   PLAIT_RETURN_IF_ERROR(hugging_face::CheckSizes(files, SizesOf(*options), folder));
   PLAIT_RETURN_IF_ERROR(base::Prefixed(CheckNames(files, *options), folder));
-  return HuggingFaceVit(*options, ClassNamesFromConfig(text, options->classes), std::move(files));
+  return HuggingFaceVit(*options, *std::move(names), std::move(files));
 }
 
 absl::Status CheckLayout(const VitOptions& options) {

@@ -37,9 +37,9 @@ namespace plait::vit {
 class HuggingFaceVit final : public hugging_face::Weights {
  public:
   // NotFound: no config.json, or neither model.safetensors nor an index of shards in the folder. DataLoss: damaged
-  // files. InvalidArgument: as OptionsFromConfig(); files too small for the sizes in config.json; a tensor that a ViT
-  // does not have. Messages name the file or the folder. Tensors are read from the disk by ReadUnit() and ReadAll(),
-  // for models with these options.
+  // files. InvalidArgument: as OptionsFromConfig() and ClassNamesFromConfig(); files too small for the sizes in
+  // config.json; a tensor that a ViT does not have. Messages name the file or the folder. Tensors are read from the
+  // disk by ReadUnit() and ReadAll(), for models with these options.
   static absl::StatusOr<HuggingFaceVit> Open(const std::string& folder);
 
   const VitOptions& options() const { return options_; }

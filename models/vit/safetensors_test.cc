@@ -8,7 +8,9 @@
 #include <fstream>
 #include <string>
 #include <tuple>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "models/hugging_face/testing/safetensors_files.h"
 
 namespace plait::vit {
@@ -70,6 +72,18 @@ TEST(HuggingFaceVit, HasTheNamesOfItsClasses) {
   expected[0] = "cat";
   expected[1] = "a \"frog\"";
   EXPECT_EQ(files->class_names(), expected);
+}
+
+// Checkpoints keep the names as lines: a break within one would give all later classes the name of another.
+TEST(HuggingFaceVit, RefusesNamesWithLineBreaks) {
+  const std::string folder = Folder("line_breaks");
+  for (const auto& [name, text] : {std::pair("two\nlines", "two\\nlines"), std::pair("frog\r", "frog\\r")}) {
+    ASSERT_TRUE(SaveHuggingFaceVit(Drawn(true, at::kFloat), folder, {"cat", name}).ok());
+    const absl::Status status = HuggingFaceVit::Open(folder).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(), absl::StrCat(folder, "/config.json: \"id2label.1\" is \"", text,
+                                             "\"; expected a name without line breaks"));
+  }
 }
 
 // One tensor replaced, or taken out where it has no data.

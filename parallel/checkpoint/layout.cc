@@ -28,10 +28,16 @@ bool IsUsable(absl::string_view part) {
 
 absl::Status CheckName(const TensorSpec& tensor) {
   const std::vector<absl::string_view> groups = absl::StrSplit(tensor.group, '/');
+  const std::string path = PathOf(tensor);
+  if (path.size() > kLongestPath || groups.size() > kMostGroups) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", path.substr(0, 40), "...\" cannot name a tensor: ", path.size(), " bytes and ",
+                     groups.size(), " groups; expected at most ", kLongestPath, " and ", kMostGroups));
+  }
   bool usable = IsUsable(tensor.name) && !absl::StrContains(tensor.name, '/') && groups[0] != "plait";
   for (const absl::string_view group : groups) usable = usable && IsUsable(group);
   if (usable) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("\"", PathOf(tensor), "\" cannot name a tensor"));
+  return absl::InvalidArgumentError(absl::StrCat("\"", path, "\" cannot name a tensor"));
 }
 
 // A product of sizes that overflows 63 bits could look small.
@@ -65,11 +71,11 @@ absl::Status CheckPiece(const TensorPiece& piece, int rank) {
 
 // No tensor may have the path of a group: an HDF5 file cannot have both.
 absl::Status CheckGroups(const Layout& layout) {
-  std::set<std::string> groups;
+  std::set<absl::string_view> groups;
   for (const TensorSpec& tensor : layout.tensors) {
     for (std::size_t slash = tensor.group.find('/'); slash != std::string::npos;
          slash = tensor.group.find('/', slash + 1)) {
-      groups.insert(tensor.group.substr(0, slash));
+      groups.insert(absl::string_view(tensor.group).substr(0, slash));
     }
     groups.insert(tensor.group);
   }

@@ -65,9 +65,11 @@ absl::StatusOr<Layout> MakeLayout(absl::Span<const Offer> by_rank);
 absl::StatusOr<Layout> AgreeOnLayout(const comm::Communicator& comm, std::int64_t step,
                                      absl::Span<const TensorPiece> pieces);
 
-// INVALID_ARGUMENT if a tensor's name cannot be used in an HDF5 file, occurs twice, or is also the name of a group, or
-// if a shape has more than kMostDimensions or its number of elements overflows.
+// INVALID_ARGUMENT if a tensor's name cannot be used in an HDF5 file, occurs twice, is also the name of a group, or has
+// more than kLongestPath bytes with its group or more than kMostGroups groups; or if a shape has more than
+// kMostDimensions or its number of elements overflows.
 inline constexpr std::size_t kMostDimensions = 32;  // HDF5's limit
+inline constexpr std::size_t kLongestPath = 1024, kMostGroups = 64;
 absl::Status CheckTensors(const Layout& layout);
 
 // INVALID_ARGUMENT unless the pieces hold every element of every tensor exactly once. The pieces must lie inside their

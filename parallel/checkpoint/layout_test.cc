@@ -103,6 +103,32 @@ TEST(Layout, ScalarsAndEmptyTensorsNeedNoSpecialCase) {
   EXPECT_FALSE(MakeLayout({Of({Piece({}, 0, 0)})}).ok());
 }
 
+// Every part of a group's name is a group.
+TEST(Layout, PathsAreLimited) {
+  const auto of_groups = [](std::size_t groups) {
+    std::string group = "a";
+    while (group.size() < 2 * groups - 1) group += "/a";
+    return Piece({1}, 0, 1, group);
+  };
+  const auto of_bytes = [](std::size_t bytes) { return Piece({1}, 0, 1, std::string(bytes - 2, 'g')); };
+  for (const TensorPiece& longest : {of_groups(kMostGroups), of_bytes(kLongestPath)})
+    EXPECT_TRUE(MakeLayout({Of({longest})}).ok());
+  const std::vector<std::pair<TensorPiece, std::string>> cases = {
+      {of_groups(kMostGroups + 1), "/a/...\" cannot name a tensor: 131 bytes and 65 groups; expected"},
+      {of_bytes(kLongestPath + 1), "ggg...\" cannot name a tensor: 1025 bytes and 1 groups; expected"},
+      {of_groups(20000), "40001 bytes and 20000 groups; expected at most 1024 and 64"},
+  };
+  for (const auto& [piece, part] : cases) {
+    const absl::Status offered = MakeLayout({Of({piece})}).status();
+    EXPECT_EQ(offered.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(offered.message()), HasSubstr(part));
+    EXPECT_LT(offered.message().size(), 200u);
+    Layout read;
+    read.tensors = {piece.tensor};
+    EXPECT_EQ(CheckTensors(read), offered);
+  }
+}
+
 TEST(Layout, ErrorsNameTensorElementsAndRanks) {
   TensorPiece other_type = Piece({4}, 2, 4);
   other_type.tensor.dtype = at::kBFloat16;

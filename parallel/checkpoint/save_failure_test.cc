@@ -199,6 +199,27 @@ TEST(KeepLast, OlderOnesGoOthersStay) {
   World().Barrier();
 }
 
+TEST(KeepLast, OfALinkedStepOnlyTheLinkGoes) {
+  const std::string root = FreshRoot("linked"), elsewhere = FreshRoot("elsewhere");
+  for (const std::int64_t step : {1, 2}) EXPECT_TRUE(Save(elsewhere, step).ok());
+  if (World().rank() == 0) {
+    fs::create_directories(root);
+    for (const std::int64_t step : {1, 2})
+      fs::create_directory_symlink(StepFolder(elsewhere, step), StepFolder(root, step));
+  }
+  World().Barrier();
+  EXPECT_TRUE(Save(root, 3, {.keep_last = 2}).ok());
+  ExpectFolders(root, {2, 3});
+  ExpectWhole(elsewhere, 1);
+  const absl::Status again = Save(root, 2);
+  EXPECT_TRUE(again.ok()) << again;
+  ExpectFolders(root, {2, 3});
+  EXPECT_FALSE(fs::is_symlink(StepFolder(root, 2)));
+  ExpectWhole(root, 2);
+  ExpectWhole(elsewhere, 2);
+  World().Barrier();
+}
+
 TEST(FindLatest, WhatLatestNamesElseTheLargestStepThatIsWhole) {
   const std::string root = FreshRoot("latest");
   EXPECT_EQ(FindLatestCheckpoint(World(), root).status().code(), absl::StatusCode::kNotFound);

@@ -71,6 +71,11 @@ bool HasIndex(const fs::path& folder) {
   return fs::exists(folder / kIndexFile, error) || error;
 }
 
+bool IsLink(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_symlink(path, ignored);
+}
+
 // None if there is no such file, or it names no step.
 absl::StatusOr<std::optional<std::int64_t>> LatestStep(const std::string& root) {
   const absl::StatusOr<std::string> text = data::ReadWholeFile(absl::StrCat(root, "/", kLatest));
@@ -175,7 +180,9 @@ absl::Status PublishFolder(const std::string& root, std::int64_t step) {
   const std::string partial = PartialFolder(root, step), whole = StepFolder(root, step);
   base::SyncFolder(partial);
   if (rename(partial.c_str(), whole.c_str()) != 0) {
-    if (errno != ENOTEMPTY && errno != EEXIST) return base::DiskError(errno, partial, "cannot be renamed");
+    const int error = errno;
+    const bool is_there = error == ENOTEMPTY || error == EEXIST || (error == ENOTDIR && IsLink(whole));
+    if (!is_there) return base::DiskError(error, partial, "cannot be renamed");
     PLAIT_RETURN_IF_ERROR(ReplaceFolder(partial, whole));
   }
   // Otherwise a power failure could leave the old names, with the older checkpoint's files already removed.
@@ -203,7 +210,10 @@ void RetireOlder(const std::string& root, std::int64_t step, int keep) {
 void RemovePartials(const comm::Communicator& comm, const std::string& root) {
   const std::string own = ShardFileName(comm.rank());
   const std::vector<std::string> folders = Partials(root).value_or(std::vector<std::string>());
-  for (const std::string& folder : folders) unlink(absl::StrCat(folder, "/", own).c_str());
+  for (const std::string& folder : folders) {
+    // The checkpoint that a link points to is not of this folder, and stays.
+    if (!IsLink(folder)) unlink(absl::StrCat(folder, "/", own).c_str());
+  }
   comm.Barrier();
   if (comm.rank() > 0) return;
   for (const std::string& folder : folders) base::RemoveTree(folder);

@@ -43,8 +43,8 @@ absl::StatusOr<std::vector<std::int64_t>> CompleteSteps(const std::string& root)
 absl::Status MakeReady(const std::string& root, std::int64_t bytes);
 void RemovePartialFolder(const std::string& root, std::int64_t step);
 
-// Renames the partial folder to its final name and fsyncs `root`. An existing checkpoint of the same step is replaced,
-// atomically where the file system can exchange the names of two folders.
+// Renames the partial folder to its final name and fsyncs `root`. An existing checkpoint of the same step, or a symbolic
+// link to one, is replaced, atomically where the file system can exchange the names of two folders.
 absl::Status PublishFolder(const std::string& root, std::int64_t step);
 absl::Status WriteLatest(const std::string& root, std::int64_t step);
 
@@ -53,7 +53,8 @@ absl::Status WriteLatest(const std::string& root, std::int64_t step);
 // `root` is fsynced.
 void RetireOlder(const std::string& root, std::int64_t step, int keep);
 // Collective over `comm`. Removes partial folders; each rank unlinks its own files, because unlinking a large file
-// takes about as long as writing its pages. What cannot be removed is left for the next save.
+// takes about as long as writing its pages. Of a symbolic link only the link is removed. What cannot be removed is left
+// for the next save.
 void RemovePartials(const comm::Communicator& comm, const std::string& root);
 
 }  // namespace plait::parallel

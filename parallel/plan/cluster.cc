@@ -190,8 +190,6 @@ absl::StatusOr<Cluster> ClusterOf(const file::Cluster& parsed, const std::string
                      .activation_bandwidth = parsed.activation_gigabytes_per_s() * kGiga,
                      .block_seconds = parsed.block_us() * kMicro,
                      .messages_overlap = !parsed.has_messages_overlap() || parsed.messages_overlap()};
-  cluster.widens_half =
-      parsed.has_half_sums_in_float32() ? parsed.half_sums_in_float32() : !cluster.messages_overlap;
   if (cluster.activation_bandwidth == 0) {
     cluster.activation_bandwidth = cluster.memory_bandwidth / kTransfersOfAnActivation;
   }
@@ -251,7 +249,6 @@ std::string ClusterText(const Cluster& cluster, const std::string& comment) {
     absl::StrAppendFormat(&text, "block_us: %.4g\n", cluster.block_seconds / kMicro);
   }
   absl::StrAppend(&text, "messages_overlap: ", cluster.messages_overlap ? "true" : "false", "\n");
-  absl::StrAppend(&text, "half_sums_in_float32: ", cluster.widens_half ? "true" : "false", "\n");
   if (cluster.ranks_per_node > 1) absl::StrAppend(&text, LinkText("within_node", cluster.within_node));
   if (cluster.nodes > 1) absl::StrAppend(&text, LinkText("between_nodes", cluster.between_nodes));
   return text;

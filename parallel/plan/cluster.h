@@ -50,9 +50,6 @@ struct Cluster {
   // Whether communication overlaps with computation. Default true; false if the processors that compute also copy the
   // messages.
   bool messages_overlap = true;
-  // Whether reductions of half precision are sent as float32, as MPI does and NCCL does not. Default
-  // !messages_overlap, that of processors' messages.
-  bool widens_half = false;
   Link within_node = {};    // per rank
   Link between_nodes = {};  // per node, shared by its ranks. Default, on one node: within_node
 

@@ -91,7 +91,7 @@ TEST(Cluster, ReadsEveryField) {
       "offload_gigabytes_per_rank: 11\ncompute { type: \"float16\" teraflops: 13 activation_gigabytes_per_s: "
       "17 "
       "}\ncompute { type: \"float64\" teraflops: 19 }\nmemory_gigabytes_per_s: 23\n"
-      "activation_gigabytes_per_s: 29\nblock_us: 31\nmessages_overlap: false\nhalf_sums_in_float32: false\n"
+      "activation_gigabytes_per_s: 29\nblock_us: 31\nmessages_overlap: false\n"
       "within_node { gigabytes_per_s: 37 latency_us: 41 }\nbetween_nodes { gigabytes_per_s: 43 latency_us: "
       "47 }\n";
   const auto cluster = ParseCluster(text, "c.txt");
@@ -111,10 +111,6 @@ TEST(Cluster, ReadsEveryField) {
   EXPECT_DOUBLE_EQ(cluster->activation_bandwidth, 29e9);
   EXPECT_DOUBLE_EQ(cluster->block_seconds, 31e-6);
   EXPECT_FALSE(cluster->messages_overlap);
-  EXPECT_FALSE(cluster->widens_half);
-  // Files of earlier versions lack it.
-  const std::string older = absl::StrReplaceAll(text, {{"half_sums_in_float32: false\n", ""}});
-  EXPECT_TRUE(ParseCluster(older, "c.txt")->widens_half);
   EXPECT_DOUBLE_EQ(cluster->within_node.bytes_per_second, 37e9);
   EXPECT_DOUBLE_EQ(cluster->within_node.latency_seconds, 41e-6);
   EXPECT_DOUBLE_EQ(cluster->between_nodes.bytes_per_second, 43e9);

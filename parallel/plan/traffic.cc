@@ -185,7 +185,7 @@ std::int64_t WireBytes(const Call& call, const PlannedRun& run) {
                                  .in = payload,
                                  .out = payload,
                                  .root = call.operation == Operation::kSend ? 1 : -1};
-  return call.count * comm::WireBytes(request, /*rank=*/0, SizeOf(run, call.axis), run.widens_half);
+  return call.count * comm::WireBytes(request, /*rank=*/0, SizeOf(run, call.axis));
 }
 
 PassCalls BlockCalls(const StepPlan& plan) {

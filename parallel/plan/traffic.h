@@ -56,7 +56,6 @@ struct PlannedRun {
   // Samples of a step over all data ranks, if they get unequal parts; 0: micro_batch on each, in each micro-batch.
   std::int64_t step_samples = 0;
   at::ScalarType master_type = at::kFloat, compute_type = at::kFloat;
-  bool widens_half = false;  // half-precision reductions are sent as float32, as in MPI's messages
   OptimizerKind optimizer = OptimizerKind::kAdamW;
   bool reshard_after_forward = true, prefetch = true, reduce_each_micro_batch = false;
   std::int64_t part_bytes = std::int64_t{1} << 20;

@@ -50,7 +50,7 @@ os._exit(0)' ;;
     ;;
   hang)
     say "start $rank"
-    sleep "$((rank / 2)).$((rank % 2 * 5 + 1))"
+    sleep "$((2 * rank)).1"
     say "last of $rank"
     rest
     ;;

@@ -158,11 +158,11 @@ class FailureTest(launches.LaunchTest):
 
 class TimeoutTest(launches.LaunchTest):
     def test_idle_output(self):
-        run = self.ranks(3, "hang", flags=["--idle-timeout=5s"], code=124)
+        run = self.ranks(3, "hang", flags=["--idle-timeout=10s"], code=124)
         self.assertEqual([line for line in run.lines if "last" in line], ["last of 0", "last of 1", "last of 2"])
-        self.assertIn("launch: no output for 5 s; ending the job (SIGTERM, SIGKILL after 10 s)", run.errors)
+        self.assertIn("launch: no output for 10 s; ending the job (SIGTERM, SIGKILL after 10 s)", run.errors)
         who = r"rank {} at \d\d:\d\d:\d\d \(\d+\.\d s ago\)"
-        self.assert_last_lines(run, r"launch: ended after 5 s without output \(--idle-timeout\); last wrote: " +
+        self.assert_last_lines(run, r"launch: ended after 10 s without output \(--idle-timeout\); last wrote: " +
                                ", ".join(who.format(rank) for rank in (2, 1, 0)))
         self.assert_nothing_left()
 
@@ -174,7 +174,7 @@ class TimeoutTest(launches.LaunchTest):
         self.assertRegex(run.errors[-1], "last wrote: nothing from any rank$")
 
     def test_ranks_that_ignore_sigterm(self):
-        run = self.ranks(2, "tough", flags=["--idle-timeout=5", "--grace=3"], code=124)
+        run = self.ranks(2, "tough", flags=["--idle-timeout=10", "--grace=3"], code=124)
         self.assertIn("term 0", run.lines)
         self.assertIn("term 1", run.lines)
         self.assert_nothing_left()

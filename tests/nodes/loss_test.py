@@ -11,7 +11,7 @@ from cluster import Cluster
 LAUNCH, PROGRAM = (os.path.abspath(path) for path in sys.argv[1:3])
 TIMEOUT = 3
 # Where other work keeps all cores busy, the scheduler's delays come on top.
-DELAY = 1 if os.getloadavg()[0] <= os.cpu_count() else 5
+DELAY = 1 if os.getloadavg()[0] <= len(os.sched_getaffinity(0)) else 5
 PUBLISHED = 2  # seconds of training; ranks publish their position four times a second
 END = 30  # seconds in which mpirun and launch end, far more than they take
 

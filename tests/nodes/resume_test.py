@@ -16,7 +16,7 @@ import trainers
 from cluster import Cluster
 
 LAUNCH, PROGRAM = (os.path.abspath(path) for path in sys.argv[1:3])
-STEPS, INTERVAL, CUT = 160, 20, 50  # the cut comes some steps after CUT, by which two checkpoints have begun
+STEPS, INTERVAL, CUT = 400, 20, 50  # the cut comes some steps after CUT, by which two checkpoints have begun
 FLAGS = [*trainers.GPT, f"--max-iters={STEPS}", f"--checkpoint-interval={INTERVAL}", "--eval-interval=60", "--strategy=fsdp",
          "--resume=auto", "--no-plots", "--timeout=8"]
 SECONDS = 240  # longer than a run takes on a busy machine

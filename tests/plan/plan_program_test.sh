@@ -106,7 +106,7 @@ expect "why no mesh is advised" '^  No mesh of this choice can split the step: 6
   "$plan" llama --cluster=node.txt --samples-per-step=6 --vocab-size=64
 calibrate=("$plan" gpt --n-layer=1 --n-embd=32 --n-head=2 --block-size=16 --vocab-size=64 --batch-size=2)
 expect "a calibration on the ranks of a mesh" '^ranks_per_node: 2$' "${calibrate[@]}" --calibrate=own.txt --mesh=dp_replicate=2
-expect "the machine's processors" "^processors_per_node: $(getconf _NPROCESSORS_ONLN)\$" cat own.txt
+expect "the machine's processors" "^processors_per_node: $(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)\$" cat own.txt
 expect "a plan for the calibrated machine" ' 1 x 2 ranks of ' "${calibrate[@]}" --cluster=own.txt --strategy=ddp
 expect "help" '--\[no\]explain' "$plan" --help
 expect "help of a model" '--n-kv-heads' "$plan" llama --help

@@ -76,16 +76,17 @@ TEST(StepTime, OfGroupsThatDoNotFillNodes) {
   EXPECT_NEAR(Seconds(mesh, Axis::kReplicate, comm::Operation::kAllReduce), 2e-5 + 4000 / 2e9, kEps);
 }
 
-TEST(StepTime, HalfPrecisionIsHalfAsLongUnlessItIsWidened) {
+// Reduced in float32, gathered as it is.
+TEST(StepTime, SumsOfHalfPrecisionAreAsLongAsThoseOfFloat32) {
   Cluster cluster = TwoNodes();
   cluster.within_node = {1e10, 0};
-  const auto seconds = [&](comm::DataType type, bool widens) {
-    const Call call = {Axis::kTp, comm::Operation::kAllReduce, 1000, type};
-    return SecondsOf(call, {.mesh = {.tp = 4}, .widens_half = widens}, cluster);
+  const auto seconds = [&](comm::Operation operation, comm::DataType type) {
+    return SecondsOf({Axis::kTp, operation, 1000, type}, {.mesh = {.tp = 4}}, cluster);
   };
-  EXPECT_NEAR(seconds(comm::DataType::kFloat32, false), 6000 / 1e10, kEps);
-  EXPECT_NEAR(seconds(comm::DataType::kBFloat16, false), 3000 / 1e10, kEps);
-  EXPECT_NEAR(seconds(comm::DataType::kBFloat16, true), 6000 / 1e10, kEps);
+  EXPECT_NEAR(seconds(comm::Operation::kAllReduce, comm::DataType::kFloat32), 6000 / 1e10, kEps);
+  EXPECT_NEAR(seconds(comm::Operation::kAllReduce, comm::DataType::kBFloat16), 6000 / 1e10, kEps);
+  EXPECT_NEAR(seconds(comm::Operation::kAllGather, comm::DataType::kBFloat16), 6000 / 1e10, kEps);
+  EXPECT_NEAR(seconds(comm::Operation::kAllGather, comm::DataType::kFloat32), 12000 / 1e10, kEps);
 }
 
 const llama::LlamaOptions kLlama = {.vocab_size = 1000,

@@ -180,7 +180,6 @@ std::string TextOf(Kind kind, const PlannedRun& run) {
 void ExpectPlanned(Kind kind, PlannedRun run) {
   run.micro_batch = 2;
   run.part_bytes = kPartBytes;
-  run.widens_half = true;
   ASSERT_EQ(run.mesh.ranks(), World().size());
   const auto plan = parallel::StepPlan::Make(PlannedOf(kind, run.master_type), run);
   ASSERT_TRUE(plan.ok()) << TextOf(kind, run) << ": " << plan.status();

@@ -67,6 +67,17 @@ class FollowTest(runs.ReportTest):
         self.report("run.h5", "--follow", "--port=%d" % self.port, code=1)
         self.assertRegex(self.err, "^report: port %d of 127.0.0.1 is taken .*--port=0 for a free one\n$" % self.port)
 
+    def test_one_range_at_most(self):
+        self.write("run", "run.h5")
+        _, self.port = self.follow("run.h5")
+        page = self.get()[1]
+        some, text = self.get(Range="bytes=0-9")
+        self.assertEqual((some.status, text), (206, page[:10]))
+        for headers in ({}, {"Host": "example.org"}):
+            answer, text = self.get(Range="bytes=" + "0-," * 2000 + "0-", **headers)
+            self.assertEqual((answer.status, text), (416, ""))
+        self.assertEqual(self.get()[1], page)
+
     def test_a_page_in_a_file_asks_nobody(self):
         self.write("run", "run.h5")
         self.report("run.h5", "--html=page.html", "--plots=none")

@@ -225,6 +225,13 @@ class InputTest(runs.ReportTest):
         self.assertIn("&lt;script&gt;document.title=&#39;taken&#39;", page)
         self.assertIn("\ufffd\ufffd", page)
 
+    def test_names_in_files_cannot_do_anything(self):
+        self.write_arrays("a.h5", **{"loss\x1b[2J": [1.0, 0.5, 0.25]})
+        for flag in ("--metrics=absent", "--plots=absent"):
+            self.assertEqual(self.report("a.h5", flag, code=1), "")
+            self.assertRegex(self.err, r"^report: .* absent; .* loss \[2J\n$")
+        self.assertIn("a.h5,loss [2J,", self.report("a.h5", "--format=csv"))
+
 
 class CurveDataTest(runs.ReportTest):
     def curves(self, *arguments):

@@ -55,7 +55,7 @@ class FeaturesTest(runs.VideoTest):
             self.assertEqual(len(found), 6)
             for name, (values, made_from) in found.items():
                 self.assertEqual(values.shape, (8, 1000))
-                self.assertRegex(made_from, rf"^resnet18, weights [0-9a-f]{{16}}, frames=8 step={step} size={size}, video \S+$")
+                self.assertRegex(made_from, rf"^resnet18, weights [0-9a-f]{{16}}, frames=8 step={step} size={size} pixels=2, video \S+$")
                 expected, level = self.expected(model, self.path("videos/" + name), 8, size, step)
                 self.assertGreater(expected.std(), 0.1)
                 # Where a resized pixel lies within rounding of a half, the two sides may differ by a level there. Of one in

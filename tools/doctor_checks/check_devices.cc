@@ -32,10 +32,10 @@ Finding CheckNccl(const Ranks& ranks) {
   const std::string& version = ranks[0].nccl_version;
   const std::string fine = ranks[0].devices == 0 ? "not needed" : version;
   return Judge("NCCL", fine, ranks, [&](const RankFacts& rank) -> std::optional<Complaint> {
-    if (rank.devices == 0) return std::nullopt;
+    if (rank.devices == 0 || !rank.built_with_cuda) return std::nullopt;
     if (rank.nccl_version.empty()) {
-      return Complaint{Severity::kWarning,
-                       "libnccl.so.2 does not load: messages between devices go through the hosts",
+      return Complaint{Severity::kError,
+                       "libnccl.so.2 does not load: the programs of this build do not start",
                        "install NCCL or put its folder on LD_LIBRARY_PATH"};
     }
     if (rank.nccl_version == version || version.empty())

@@ -197,12 +197,10 @@ const Case kCases[] = {
     {"BuildWithoutCuda", [](Ranks& ranks) { ranks[3].built_with_cuda = false; },
      "WARNING  GPU: rank 3 (node2): 2 devices, but this build has no CUDA; install nvcc and build again"},
     {"NoNccl", [](Ranks& ranks) { ranks[3].nccl_version = ""; },
-     "WARNING  NCCL: rank 3 (node2): libnccl.so.2 does not load: messages between devices go through the "
-     "hosts; "
+     "ERROR    NCCL: rank 3 (node2): libnccl.so.2 does not load: the programs of this build do not start; "
      "install NCCL or put its folder on LD_LIBRARY_PATH"},
     {"NoNcclOnRank0", [](Ranks& ranks) { ranks[0].nccl_version = ""; },
-     "WARNING  NCCL: rank 0 (node1): libnccl.so.2 does not load: messages between devices go through the "
-     "hosts; "
+     "ERROR    NCCL: rank 0 (node1): libnccl.so.2 does not load: the programs of this build do not start; "
      "install NCCL or put its folder on LD_LIBRARY_PATH"},
     {"TwoNccls", [](Ranks& ranks) { ranks[3].nccl_version = "2.20.5"; },
      "ERROR    NCCL: rank 3 (node2): version 2.20.5, rank 0 has 2.28.9; install one version of NCCL on all "

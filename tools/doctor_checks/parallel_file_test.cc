@@ -25,7 +25,7 @@ std::vector<RankFacts> Ranks() {
 
 // The same on all ranks; made by rank 0.
 std::string SharedFolder() {
-  const std::string folder = absl::StrCat("/tmp/parallel_file_test_", World().size());
+  const std::string folder = absl::StrCat(testing::TempDir(), "/parallel_file_test_", World().size());
   if (World().rank() == 0) std::filesystem::create_directories(folder);
   World().Barrier();
   return folder;

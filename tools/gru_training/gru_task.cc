@@ -304,7 +304,9 @@ absl::StatusOr<GruTask::Tests> GruTask::TestBoth(std::int64_t epoch) {
   return Tests{parallel, serial};
 }
 
-absl::Status GruTask::EvaluateOnly() { return TestBoth(sampler_.epoch()).status(); }
+absl::Status GruTask::EvaluateOnly() {
+  return TestBoth(sampler_.epoch() + (sampler_.position() > 0 ? 1 : 0)).status();
+}
 
 void GruTask::Save(parallel::CheckpointState& state) const {
   sampler_.Save(state);
@@ -368,7 +370,7 @@ std::vector<training::Recorded> GruTask::metrics() const {
 
 training::HistoryPlots GruTask::plots() const {
   return {.x = "step",
-          .title = "",
+          .title = set_.synthetic ? "synthetic: " : "",
           .skips_nan = true,
           .plots = {{"loss"}, {"gradient_norm"}, {"dt"}, {"test_acc"}, {"serial_test_acc"}, {"epoch_time"}}};
 }

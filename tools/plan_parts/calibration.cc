@@ -220,7 +220,6 @@ absl::StatusOr<Cluster> Calibrate(const comm::Communicator& world, const Calibra
   cluster.processors_per_node = static_cast<int>(processors);
   cluster.memory_bytes = static_cast<double>(parallel::AvailableMemory().bytes) / cluster.ranks_per_node;
   cluster.messages_overlap = false;
-  cluster.widens_half = true;
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     cluster.flops[parallel::TypeName(type)] = Flops(world, model, type);
   }

@@ -296,7 +296,6 @@ absl::StatusOr<parallel::PlannedRun> RunOf(const PlanSettings& settings, const p
                               .micro_batch = SamplesOf(settings, ranks),
                               .master_type = trainer.master_type(),
                               .compute_type = trainer.compute_type(),
-                              .widens_half = cluster.widens_half,
                               .reshard_after_forward = trainer.reshard_after_forward,
                               .prefetch = trainer.prefetch,
                               .reduce_each_micro_batch = trainer.reduce_each_micro_batch};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <random>
 #include <set>
 
@@ -40,13 +41,6 @@ Summary Scaled(Summary summary, double factor) {
   for (double& median : summary.block_medians) median *= factor;
   summary.whole = false;
   return summary;
-}
-
-const std::string* Find(const NamedTexts& settings, const std::string& name) {
-  for (const auto& [known, value] : settings) {
-    if (known == name) return &value;
-  }
-  return nullptr;
 }
 
 }  // namespace
@@ -129,26 +123,27 @@ std::string VerdictMethod() {
 NamedTexts SettingsOf(const NamedTexts& attributes) {
   NamedTexts settings;
   for (const auto& [name, value] : attributes) {
-    if (name != "settings") data::PutSetting(settings, name, value);
+    if (name != "settings") settings.emplace_back(name, value);
   }
   for (const auto& [name, value] : attributes) {
     if (name != "settings") continue;
-    for (auto& [setting, given] : data::ParseSettings(value))
-      data::PutSetting(settings, std::move(setting), std::move(given));
+    for (auto& setting : data::ParseSettings(value)) settings.push_back(std::move(setting));
   }
-  return settings;
+  return data::LastValues(std::move(settings));
 }
 
 std::vector<ChangedSetting> ChangedSettings(absl::Span<const NamedTexts> runs) {
+  std::vector<std::map<std::string, std::string>> values;  // by run
+  for (const NamedTexts& run : runs) values.emplace_back(run.begin(), run.end());
   std::vector<ChangedSetting> changed;
   std::set<std::string> seen;
   for (const NamedTexts& run : runs) {
     for (const auto& [name, value] : run) {
       if (IsIncidental(name) || !seen.insert(name).second) continue;
       ChangedSetting setting = {name, {}};
-      for (const NamedTexts& other : runs) {
-        const std::string* found = Find(other, name);
-        setting.values.push_back(found == nullptr ? "-" : *found);
+      for (const auto& other : values) {
+        const auto found = other.find(name);
+        setting.values.push_back(found == other.end() ? "-" : found->second);
       }
       const bool same = std::all_of(setting.values.begin(), setting.values.end(),
                                     [&](const std::string& text) { return text == setting.values[0]; });

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/text.h"
 #include "nlohmann/json.hpp"
 #include "tools/report_parts/comparison.h"
 
@@ -121,8 +122,9 @@ Json ComparisonJson(absl::Span<const RunNumbers> runs) {
 }
 
 std::string CsvCell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
+  const std::string clean = base::Printable(text, "\uFFFD");
+  if (clean.find_first_of(",\"") == std::string::npos) return clean;
+  return absl::StrCat("\"", absl::StrReplaceAll(clean, {{"\"", "\"\""}}), "\"");
 }
 
 // Round-trips exactly.

@@ -29,7 +29,8 @@ std::string JsonText(absl::Span<const RunNumbers> runs);
 
 // One line per run and metric, under a header:
 // run,metric,units,statistic,n,nan,positive_infinities,negative_infinities,median,p10,p90,mean,min,max,last
-// Quoted as in RFC 4180; values that are not finite are "nan", "inf", "-inf", as pandas reads them.
+// Quoted as in RFC 4180; values that are not finite are "nan", "inf", "-inf", as pandas reads them. In texts control
+// characters become spaces, invalid UTF-8 U+FFFD.
 std::string CsvText(absl::Span<const RunNumbers> runs);
 
 }  // namespace plait::report

@@ -8,14 +8,17 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace plait::report {
 namespace {
 
 constexpr char kHost[] = "127.0.0.1";
 constexpr int kThreads = 32, kSilentSeconds = 1;
-constexpr int kForbidden = 403, kMethodNotAllowed = 405, kNotModified = 304;
+constexpr int kForbidden = 403, kMethodNotAllowed = 405, kNotModified = 304, kRangeNotSatisfiable = 416;
+constexpr int kHttpPort = 80;
 
 void Refuse(int status, const std::string& why, httplib::Response& response) {
   response.status = status;
@@ -69,6 +72,11 @@ class NewestFirst : public httplib::TaskQueue {
 
 }  // namespace
 
+bool IsOwnHost(absl::string_view host, int port) {
+  if (!absl::ConsumeSuffix(&host, absl::StrCat(":", port)) && port != kHttpPort) return false;
+  return host == kHost || host == "localhost";
+}
+
 absl::Status ServePage(int port, const std::function<ServedPage()>& page,
                        const std::function<void(const std::string&)>& ready) {
   httplib::Server server;
@@ -94,10 +102,13 @@ absl::Status ServePage(int port, const std::function<ServedPage()>& page,
   }
   // Five may wait to be accepted, says the library; further ones would try again after a second.
   listen(listening, SOMAXCONN);
-  const std::string authority = absl::StrCat(kHost, ":", port), by_name = absl::StrCat("localhost:", port);
+  const std::string authority = absl::StrCat(kHost, ":", port);
   server.set_pre_routing_handler([&](const httplib::Request& request, httplib::Response& response) {
-    const std::string host = request.get_header_value("Host");
-    if (host != authority && host != by_name) {
+    if (absl::StrContains(request.get_header_value("Range"), ',')) {
+      // The library would answer with as many copies of the page as the request has ranges, and with as many of a
+      // refusal's text.
+      response.status = kRangeNotSatisfiable;
+    } else if (!IsOwnHost(request.get_header_value("Host"), port)) {
       Refuse(kForbidden, absl::StrCat("expected the host ", authority, "\n"), response);
     } else if (request.method != "GET") {
       Refuse(kMethodNotAllowed, "expected GET\n", response);

@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "data/history/history_table.h"
 #include "tools/report_parts/comparison.h"
 #include "tools/report_parts/steps_per_draw.h"
@@ -39,14 +40,15 @@ absl::StatusOr<std::vector<const TableMetric*>> Chosen(const HistoryTable& table
                                     [&](const TableMetric& metric) { return IsCalled(metric.name, name); });
     for (const data::LeftOutArray& array : table.left_out()) {
       if (found != table.metrics().end() || !IsCalled(array.name, name)) continue;
-      return absl::NotFoundError(
-          absl::StrCat(table.path(), ": metric ", array.name, " is left out: ", array.reason));
+      return absl::NotFoundError(base::Printable(
+          absl::StrCat(table.path(), ": metric ", array.name, " is left out: ", array.reason)));
     }
     if (found == table.metrics().end()) {
       const std::string known =
           absl::StrJoin(table.metrics(), ", ",
                         [](std::string* out, const auto& metric) { absl::StrAppend(out, metric.name); });
-      return absl::NotFoundError(absl::StrCat(table.path(), ": has no metric ", name, "; it has ", known));
+      return absl::NotFoundError(
+          base::Printable(absl::StrCat(table.path(), ": has no metric ", name, "; it has ", known)));
     }
     chosen.push_back(&*found);
   }

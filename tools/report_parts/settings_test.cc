@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
 namespace plait::report {
 namespace {
 
@@ -23,6 +29,21 @@ TEST(Settings, OnlyWhatChanged) {
   EXPECT_EQ(changed[3].name, "new");
   EXPECT_THAT(changed[3].values, ElementsAre("-", "4"));
   EXPECT_THAT(ChangedSettings(absl::MakeConstSpan(runs).first(1)), IsEmpty());
+}
+
+TEST(Settings, AmongManyNames) {
+  constexpr std::size_t kNames = 100'000;
+  std::string line = "--host=n2";
+  for (std::size_t i = 0; i < kNames; ++i) absl::StrAppend(&line, " --n", i, "=1");
+  const std::vector<NamedTexts> runs = {
+      SettingsOf({{"host", "n1"}, {"settings", line}}),
+      SettingsOf({{"settings", absl::StrCat(line, " --n", kNames - 1, "=2")}})};
+  ASSERT_EQ(runs[0].size(), kNames + 1);
+  EXPECT_EQ(runs[0][0].second, "n2") << "of the line";
+  const std::vector<ChangedSetting> changed = ChangedSettings(runs);
+  ASSERT_EQ(changed.size(), 1u);
+  EXPECT_EQ(changed[0].name, absl::StrCat("n", kNames - 1));
+  EXPECT_THAT(changed[0].values, ElementsAre("1", "2"));
 }
 
 }  // namespace

@@ -3,16 +3,20 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <map>
 #include <set>
 #include <string>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/json_depth.h"
 #include "base/status_macros.h"
@@ -104,6 +108,12 @@ class EventTaker {
 };
 
 absl::StatusOr<TraceContent> ReadTrace(const std::string& path) {
+  // The path is the history's word: opening a pipe or a terminal would wait for somebody to write.
+  std::error_code unknown;
+  const auto status = std::filesystem::status(path, unknown);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return absl::DataLossError(absl::StrCat(path, ": not a regular file; expected a Chrome trace (JSON)"));
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be opened"));
   TraceContent content;
@@ -170,12 +180,13 @@ std::int64_t MedianOf(const std::map<std::int64_t, Window>& steps) {
 }
 
 // Sets the nesting depth of each bar in its lane; bars that overlap without nesting count as nested, so that none is
-// hidden.
+// hidden, down to the deepest row, which takes all others.
 void SetDepths(std::vector<Bar>& bars) {
   std::vector<double> ends;  // of the latest bar at each depth
   for (Bar& bar : bars) {
     std::size_t depth = 0;
-    while (depth < ends.size() && ends[depth] > bar.begin_seconds + kRoundingSeconds) ++depth;
+    const double begin = bar.begin_seconds + kRoundingSeconds;
+    while (depth < kDeepestBar && depth < ends.size() && ends[depth] > begin) ++depth;
     ends.resize(depth + 1);
     ends[depth] = bar.end_seconds;
     bar.depth = static_cast<int>(depth);

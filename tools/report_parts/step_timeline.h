@@ -11,6 +11,7 @@
 #ifndef PLAIT_TOOLS_REPORT_PARTS_STEP_TIMELINE_H_
 #define PLAIT_TOOLS_REPORT_PARTS_STEP_TIMELINE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,11 +20,13 @@
 
 namespace plait::report {
 
+inline constexpr std::size_t kDeepestBar = 63;
+
 struct Bar {
   std::string name;
   double begin_seconds = 0, end_seconds = 0;  // relative to the step's begin
   std::int64_t bytes = -1;                    // -1: not in the trace
-  int depth = 0;                              // number of bars of the lane that enclose it
+  int depth = 0;  // number of bars of the lane that enclose it, at most kDeepestBar
   // Time at its end in which the rank was blocked; -1: not in the trace.
   double waited_seconds = -1;
 };
@@ -47,7 +50,8 @@ struct StepTimeline {
   std::string note;              // if the trace is truncated or says that it is missing events; else empty
 };
 
-// NOT_FOUND if there is no file, DATA_LOSS if it is not JSON or has no spans: one line that begins with the path.
+// NOT_FOUND if there is no file, DATA_LOSS if it is not a regular file, not JSON or has no spans: one line that begins
+// with the path.
 absl::StatusOr<StepTimeline> MedianStep(const std::string& path);
 
 }  // namespace plait::report

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -132,6 +135,28 @@ TEST(StepTimeline, UnusableTracesAreNamed) {
     const absl::Status status = MedianStep(Write(text)).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << text;
     EXPECT_THAT(std::string(status.message()), HasSubstr("timeline.json: "));
+  }
+}
+
+TEST(StepTimeline, OnlyRegularFilesAreOpened) {
+  const std::string pipe = testing::TempDir() + "/pipe.json";
+  std::filesystem::remove(pipe);
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {std::string("/dev/null"), testing::TempDir(), pipe}) {
+    const absl::Status status = MedianStep(path).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << path;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(path + ": not a regular file"));
+  }
+}
+
+TEST(StepTimeline, SpansThatBeginTogetherShareTheDeepestRow) {
+  std::string events = Span("a", 0, 0, 0, 10);
+  for (int i = 1; i < 100'000; ++i) absl::StrAppend(&events, ",", Span("a", 0, 0, 0, 10));
+  const StepTimeline step = *MedianStep(Write(absl::StrCat("[", events, "]")));
+  const std::vector<Bar>& bars = step.ranks.at(0).lanes.at(0).bars;
+  ASSERT_EQ(bars.size(), 100'000u);
+  for (std::size_t i = 0; i < bars.size(); ++i) {
+    ASSERT_EQ(bars[i].depth, static_cast<int>(std::min(i, kDeepestBar))) << i;
   }
 }
 

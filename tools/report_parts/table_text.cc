@@ -134,12 +134,14 @@ std::string TextTable(const ReportTable& table, int columns) {
   return text;
 }
 
+std::string MarkdownLine(absl::string_view text) {
+  return absl::StrReplaceAll(OneLine(text), {{"|", "\\|"}, {"<", "&lt;"}, {"`", "\\`"}});
+}
+
 std::string MarkdownTable(const ReportTable& table) {
   const auto line = [](const std::vector<std::string>& cells) {
     std::vector<std::string> safe;
-    for (const std::string& cell : cells) {
-      safe.push_back(absl::StrReplaceAll(OneLine(cell), {{"|", "\\|"}, {"<", "&lt;"}, {"`", "\\`"}}));
-    }
+    for (const std::string& cell : cells) safe.push_back(MarkdownLine(cell));
     return absl::StrCat("| ", absl::StrJoin(safe, " | "), " |\n");
   };
   std::vector<std::string> rule;
@@ -148,7 +150,7 @@ std::string MarkdownTable(const ReportTable& table) {
   }
   std::string text = absl::StrCat("## ", table.title, "\n\n", line(table.header), line(rule));
   for (const auto& row : table.rows) text += line(row);
-  if (!table.foot.empty()) absl::StrAppend(&text, "\n", table.foot, "\n");
+  if (!table.foot.empty()) absl::StrAppend(&text, "\n", MarkdownLine(table.foot), "\n");
   return text;
 }
 

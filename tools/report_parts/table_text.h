@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "tools/report_parts/report_tables.h"
 
 namespace plait::report {
@@ -16,7 +17,10 @@ namespace plait::report {
 //     dt          99  1.54 ms  1.48 ms ...
 std::string TextTable(const ReportTable& table, int columns);
 
-// GitHub Markdown: a heading, the table and its footnote. |, < and ` in cells are escaped, control characters become ?.
+// For one line of GitHub Markdown: |, < and ` are escaped, control characters and invalid bytes become ?.
+std::string MarkdownLine(absl::string_view text);
+
+// GitHub Markdown: a heading, the table and its footnote. Cells and the footnote are as MarkdownLine() writes them.
 std::string MarkdownTable(const ReportTable& table);
 
 }  // namespace plait::report

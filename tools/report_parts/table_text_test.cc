@@ -88,9 +88,10 @@ TEST(TableText, Markdown) {
                              .header = {"metric", "n", "remarks"},
                              .rows = {{"a|b", "1", "<i>\n"}},
                              .last_texts = 1,
-                             .foot = "F."};
-  EXPECT_EQ(MarkdownTable(table),
-            "## T\n\n| metric | n | remarks |\n| --- | ---: | --- |\n| a\\|b | 1 | &lt;i>? |\n\nF.\n");
+                             .foot = "F: <b>\x1b`."};
+  EXPECT_EQ(
+      MarkdownTable(table),
+      "## T\n\n| metric | n | remarks |\n| --- | ---: | --- |\n| a\\|b | 1 | &lt;i>? |\n\nF: &lt;b>?\\`.\n");
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ absl::Status CheckPlots(absl::Span<const RunNumbers> runs, const std::vector<std
   }
   for (const std::string& name : plots) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return absl::NotFoundError(
-        absl::StrCat("--plots: no metric ", name, "; there are ", absl::StrJoin(known, ", ")));
+    return absl::NotFoundError(base::Printable(
+        absl::StrCat("--plots: no metric ", name, "; there are ", absl::StrJoin(known, ", "))));
   }
   return absl::OkStatus();
 }
@@ -65,7 +65,7 @@ std::string TextReport(absl::Span<const RunNumbers> runs, const std::vector<std:
 std::string MarkdownReport(absl::Span<const RunNumbers> runs) {
   std::string text;
   for (const ReportTable& table : ReportTables(runs)) absl::StrAppend(&text, MarkdownTable(table), "\n");
-  for (const std::string& note : Notes(runs)) absl::StrAppend(&text, "- ", base::Printable(note), "\n");
+  for (const std::string& note : Notes(runs)) absl::StrAppend(&text, "- ", MarkdownLine(note), "\n");
   return text;
 }
 

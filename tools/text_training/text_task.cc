@@ -136,6 +136,11 @@ training::TrainedModel TextTask::model() {
 
 training::MakeDryRunModel TextTask::dry_run_model() { return DryRunModelOf(settings_, options_); }
 
+// Of texts the settings name the file.
+std::string TextTask::data() const {
+  return settings_.draws_random_tokens() ? "synthetic: random tokens, no text" : "";
+}
+
 training::NamedValues TextTask::facts() const {
   const data::Tokens tokens = corpus_.train().tokens;
   return {{"vocabulary", absl::StrFormat("%08x", corpus_.text.tokenizer_digest)},

@@ -157,17 +157,12 @@ std::vector<int> GroupAlong(const Axes& axes, const std::string& name, int rank)
   return {rank};
 }
 
-comm::CountedJob Job(const Axes& axes, const Settings& settings) {
-  return comm::CountedJob(Product(axes), GroupSizes(axes, settings),
-                          /*widens_half=*/settings.device != "cuda");
-}
-
 // Runs this rank, and before it the ranks that send the shapes that it receives: the one with the first stage, or all
 // with earlier layers, as the first may have none.
 absl::StatusOr<DryRunRank> RunOne(const Settings& settings, const comm::DeviceMesh& real,
                                   const MakeDryRunModel& make, std::int64_t samples) {
   const Axes& axes = real.axes();
-  const comm::CountedJob job = Job(axes, settings);
+  const comm::CountedJob job(Product(axes), GroupSizes(axes, settings));
   const int rank = real.world().rank();
   const auto run = [&](int one) -> absl::StatusOr<DryRunRank> {
     PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(job.World(one), axes));
@@ -193,12 +188,12 @@ int RankToRun(const Axes& axes, int rank) {
 }
 
 comm::Communicator CountedWorld(const Settings& settings, const Axes& axes, int rank) {
-  return Job(axes, settings).World(rank);
+  return comm::CountedJob(Product(axes), GroupSizes(axes, settings)).World(rank);
 }
 
 absl::StatusOr<DryRunResult> DryRun(const Settings& settings, const Axes& axes, const MakeDryRunModel& make) {
   const auto begin = std::chrono::steady_clock::now();
-  const comm::CountedJob job = Job(axes, settings);
+  const comm::CountedJob job(Product(axes), GroupSizes(axes, settings));
   DryRunResult result = {.axes = axes, .ranks = {}};
   const std::int64_t samples = settings.SamplesPerRank(DataRanks(axes));
   std::map<int, int> ranks;  // by the rank that is run: how many it stands for

@@ -80,12 +80,13 @@ std::string DeviceMeshText(const comm::DeviceMesh& mesh) {
 }
 
 data::RunFacts FactsOf(const std::string& program, std::uint64_t seed, const std::string& settings,
-                       const RunEnvironment& environment) {
+                       const RunEnvironment& environment, const std::string& data) {
   return {.program = program,
           .revision = Revision(),
           .seed = absl::StrCat(seed),
           .ranks = environment.job.size,
           .settings = settings,
+          .data = data,
           .scheduler = comm::NameOf(environment.job.scheduler),
           .machine = environment.job.machine,
           .launch_command = environment.job.launch_command};

@@ -41,7 +41,7 @@ std::string DeviceMeshText(const comm::DeviceMesh& mesh);
 
 // For the files of a run. `settings`: the command line, "Namespace(...)". Local.
 data::RunFacts FactsOf(const std::string& program, std::uint64_t seed, const std::string& settings,
-                       const RunEnvironment& environment);
+                       const RunEnvironment& environment, const std::string& data = "");
 
 }  // namespace plait::training
 

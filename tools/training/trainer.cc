@@ -215,7 +215,8 @@ absl::Status Trainer::OpenOutputs() {
                         .steps_done = step_ == task_.first_step() ? 0 : step_,
                         .begins_again = history_draws_ < 0 && !s.resume.empty(),
                         .say = [this](const std::string& line) { run_.log.Info(line); }},
-                       FactsOf(run_.program, s.seed, run_.settings_line(), run_.environment), run_.world));
+                       FactsOf(run_.program, s.seed, run_.settings_line(), run_.environment, task_.data()),
+                       run_.world));
   outputs_.emplace(std::move(outputs));
   outputs_->trace().SetUnits(model_->UnitNames());
   if (!folder) return absl::OkStatus();

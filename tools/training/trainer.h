@@ -81,6 +81,8 @@ class TrainingTask {
   virtual MakeDryRunModel dry_run_model() { return {}; }
   // Properties of the data or the model, besides settings, that must be the same when a run resumes.
   virtual NamedValues facts() const { return {}; }
+  // What the run trains on, in a line of the history's attributes; says "synthetic" where it is made up.
+  virtual std::string data() const { return ""; }
 
   // Number of steps that the run has taken before this task, such as those of coarser networks in nested iteration.
   // Step numbers continue from there, so that checkpoints of a run are ordered.

@@ -41,7 +41,7 @@ struct ToySettings final : Settings {
   bool network = false;  // a convolutional network with dropout, else one linear layer that stays as it is
   bool loses_parameters = false;  // their file, before --eval-only evaluates them
   bool evaluates_until_saved = false;
-  bool by_all_ranks = true;        // evaluates until then, for ten seconds at most; else for a second
+  bool by_all_ranks = true;        // evaluates until then, for fifty seconds at most; else for a second
   bool lacks_meta_kernel = false;  // of an operator of the model, which has a dry run
   bool records_seeds = false;      // of dropout
   void Bind(SettingsTable& table) override {
@@ -158,7 +158,7 @@ class ToyTask final : public TrainingTask {
       recording_.saved = *parallel::CompleteSteps(settings_.checkpoint_dir);
       if (recording_.saved.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     };
-    trainer_->Evaluate("test", settings_.by_all_ranks ? 200 : 20, 1, one, settings_.by_all_ranks);
+    trainer_->Evaluate("test", settings_.by_all_ranks ? 1000 : 20, 1, one, settings_.by_all_ranks);
   }
 
   TrainedModel Trained(models::BlockModel& model) const {

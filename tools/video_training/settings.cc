@@ -22,7 +22,8 @@ absl::Status VideoSettings::ChooseDefaults(training::SettingsTable& table) {
 
 absl::Status VideoSettings::CheckGiven(const training::SettingsTable& table) const {
   if (splits.empty()) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("split", "--splits=DIR"));
-  if (!synthetic()) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("synthetic_", "--data=synthetic"));
+  PLAIT_RETURN_IF_ERROR(synthetic() ? table.CheckNoneGiven("frame_step", "--data=DIR with videos")
+                                    : table.CheckNoneGiven("synthetic_", "--data=synthetic"));
   return GruSettings::CheckGiven(table);
 }
 

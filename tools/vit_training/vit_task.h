@@ -37,6 +37,7 @@ class VitTask final : public training::TrainingTask {
   training::TrainedModel model() override;
   training::MakeDryRunModel dry_run_model() override;
   training::NamedValues facts() const override;
+  std::string data() const override { return images_.description(); }
   bool done() const override;
   training::TaskProgress progress() const override;
   std::string Position() const override;

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   if (argc > 2 && std::strcmp(argv[2], "--sleep") == 0) {
     std::printf("%s\n", line.c_str());
     std::fflush(stdout);
-    sleep(2);
+    sleep(10);
     return 0;
   }
   const char* threads = std::getenv("OMP_NUM_THREADS");
