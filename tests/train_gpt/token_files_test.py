@@ -197,7 +197,7 @@ class TokenFilesTest(runs.TrainTest):
     def test_overflows_of_float16_lower_the_scale_of_the_loss(self):
         """Until the gradients are those of float32."""
         self.pairs()
-        self.save_model(deviation=4)
+        self.save_model(deviation=4.0)
         flags = ["--init-from=model", "--bpe-folder=bytes", "--sample-tokens=0", "--eval-interval=0", "--nproc=1", "--max-iters=12",
                  "--grad-clip=0", "--dropout=0", "--learning-rate=1e-30"]
         self.train(*flags, "--dtype=float16", data="pairs", outputs="half")

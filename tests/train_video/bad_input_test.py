@@ -13,7 +13,8 @@ class BadInputTest(runs.VideoTest):
     def test_settings(self):
         for expected, *flags in (
                 ('--network: "resnet20": expected resnet18, resnet34 or resnet50', "--network=resnet20"),
-                ("--frame-step=0: must be at least 1", "--frame-step=0"),
+                ("--frame-step=0: must be at least 1", "--frame-step=0", "--data=videos"),
+                ("--frame-step: expected --data=DIR with videos", "--frame-step=2"),
                 ("--frame-size=31: must be at least 32", "--frame-size=31"),
                 ("--split=0: must be at least 1", "--split=0", "--splits=x", "--data=x"),
                 ("--split: expected --splits=DIR", "--split=2"),
@@ -48,7 +49,7 @@ class BadInputTest(runs.VideoTest):
         self.assertEqual(computed + found, 6)
         self.assertGreaterEqual(found, 3)
         self.write("videos/wave/2/9.png", b"no picture")
-        self.fails("(rank [01]: )?.*videos/wave/2: 9.png: neither a JPEG nor a PNG", data, "--sequence-length=16")
+        self.fails("(rank [01]: )?.*videos/wave/2/9.png: neither a JPEG nor a PNG", data, "--sequence-length=16")
         os.mkdir(self.path("videos/empty"))
         self.fails("--data: .*videos/empty: a class without videos", data)
 
