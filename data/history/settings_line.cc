@@ -69,13 +69,13 @@ std::string SettingName(absl::string_view word) {
 
 }  // namespace
 
-NamedTexts LastValues(NamedTexts settings) {
+NamedTexts LastValues(const NamedTexts& settings) {
   NamedTexts unique;
   std::map<std::string, std::size_t> places;
-  for (auto& [name, value] : settings) {
+  for (const auto& [name, value] : settings) {
     const auto [known, is_new] = places.emplace(name, unique.size());
-    if (is_new) unique.emplace_back(std::move(name), "");
-    unique[known->second].second = std::move(value);
+    if (is_new) unique.emplace_back(name, "");
+    unique[known->second].second = value;
   }
   return unique;
 }
@@ -98,7 +98,7 @@ NamedTexts ParseSettings(const std::string& line) {
       settings.emplace_back(name, has_value ? Unquoted(words[++i]) : "true");
     }
   }
-  return LastValues(std::move(settings));
+  return LastValues(settings);
 }
 
 }  // namespace plait::data

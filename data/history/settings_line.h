@@ -22,7 +22,7 @@ using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 NamedTexts ParseSettings(const std::string& line);
 
 // Each name once, at its first place and with its last value.
-NamedTexts LastValues(NamedTexts settings);
+NamedTexts LastValues(const NamedTexts& settings);
 
 }  // namespace plait::data
 

@@ -122,7 +122,7 @@ Json ComparisonJson(absl::Span<const RunNumbers> runs) {
 }
 
 std::string CsvCell(const std::string& text) {
-  const std::string clean = base::Printable(text, "\uFFFD");
+  std::string clean = base::Printable(text, "\uFFFD");
   if (clean.find_first_of(",\"") == std::string::npos) return clean;
   return absl::StrCat("\"", absl::StrReplaceAll(clean, {{"\"", "\"\""}}), "\"");
 }
