@@ -199,7 +199,7 @@ class TokenFilesTest(runs.TrainTest):
         self.pairs()
         self.save_model(deviation=4.0)
         flags = ["--init-from=model", "--bpe-folder=bytes", "--sample-tokens=0", "--eval-interval=0", "--nproc=1", "--max-iters=12",
-                 "--grad-clip=0", "--dropout=0", "--learning-rate=1e-30"]
+                 "--grad-clip=0", "--dropout=0", "--learning-rate=1e-30", "--min-lr=0"]
         self.train(*flags, "--dtype=float16", data="pairs", outputs="half")
         self.train(*flags, data="pairs", outputs="whole")
         half, whole = ([float.fromhex(norm) for norm in self.history(name)["gradient_norm"]] for name in ("half", "whole"))
