@@ -72,9 +72,8 @@ parallel::PipelineStep AutoSolver::RunMicroBatches(const parallel::NextMicroBatc
       [&] { solver.set_propagation(mgrit::Propagation::kSerial); });
   work_->End();
   solver.set_propagation(mgrit::Propagation::kParallel);  // for evaluations before the next step
-  if (comparison.overflows) return std::move(comparison.exact);
   bias_ = comparison.distance;
-  if (!work_->counts()) return std::move(comparison.exact);
+  if (comparison.overflows || !work_->counts()) return std::move(comparison.exact);
   biases_.push_back(bias_);
   seconds_.push_back(comparison.seconds);
   serial_seconds_.push_back(comparison.exact_seconds);

@@ -38,7 +38,7 @@ class AutoSolver {
   // Collective. Forward and backward of a step; after the last trial the solver is configured as chosen. Must not be
   // called once done.
   parallel::PipelineStep RunMicroBatches(const parallel::NextMicroBatch& next);
-  // Relative distance of the last step's two gradients.
+  // Relative distance of the last step's two gradients; NaN: a solve diverged, or the exact gradients overflowed.
   double bias() const { return bias_; }
   // The chosen solver, once done; null: serial propagation.
   const SolverCandidate* choice() const { return choice_.has_value() ? &*choice_ : nullptr; }

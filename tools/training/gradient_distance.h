@@ -12,9 +12,9 @@ namespace plait::training {
 
 struct GradientComparison {
   parallel::PipelineStep exact;  // result of the exact passes; the engine holds their gradients
-  double distance = 0;           // |exact - inexact| / |exact| in the 2-norm; NaN: a solve diverged
-  bool overflows =
-      false;  // the exact gradients do, as in a float16 step that is skipped: distance says nothing
+  // |exact - inexact| / |exact| in the 2-norm; NaN: a solve diverged, or `overflows`.
+  double distance = 0;
+  bool overflows = false;  // the exact gradients are not finite, as in a float16 step that is skipped
   // Times of the inexact and of the exact passes on the slowest rank, without the time to load micro-batches.
   double seconds = 0, exact_seconds = 0;
 };

@@ -149,6 +149,15 @@ TEST(BiasControl, GradientsThatOverflowSayNothing) {
   EXPECT_EQ(subject.IterationsOfEvaluation(), 2);
 }
 
+TEST(BiasControl, OverflowsInATrialAreNoBias) {
+  LayerParallelTestSettings settings = Controlled();
+  settings.lp.chooses = true;
+  Subject subject(settings);
+  EXPECT_TRUE(std::isfinite(subject.Step(0)));
+  subject.loss_factor = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(std::isnan(subject.Step(1)));  // not that of the step before
+}
+
 // |a - b| / |b| of gradients without data ranks: each rank has its own blocks, and all have the same root units.
 double RelativeDistance(ShardedModel& a, ShardedModel& b) {
   double squares[2] = {};
