@@ -113,6 +113,21 @@ TEST(Sinks, AFullDiskForASinkDoesNotDisturbTheHistory) {
   EXPECT_LE(text.size(), 20000u);
 }
 
+TEST(TensorboardSink, LeavesNoFileIfItCannotBegin) {
+  const std::string folder = NewPath("full_events");
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{100, 100};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    _exit(MakeTensorboardSink(folder, {.attributes = {{"host", std::string(200, 'h')}}}).ok() ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(fs::is_empty(folder));
+}
+
 // RFC 3720, appendix B.4, and the check value of the catalogue of CRCs.
 TEST(TfRecord, HasTheChecksumsOfTheStandard) {
   EXPECT_EQ(Crc32c("123456789"), 0xe3069283u);

@@ -224,7 +224,9 @@ absl::StatusOr<std::unique_ptr<HistorySink>> MakeTensorboardSink(const std::stri
   PLAIT_RETURN_IF_ERROR(MakeRoomIn(folder, options));
   PLAIT_ASSIGN_OR_RETURN(AppendFile file, AppendFile::Create(EventFileName(folder), false));
   auto sink = std::make_unique<TensorboardSink>(std::move(file), !options.hyperparameters.empty());
-  PLAIT_RETURN_IF_ERROR(sink->Begin(options));
+  const absl::Status begun = sink->Begin(options);
+  if (!begun.ok()) sink->Discard();
+  PLAIT_RETURN_IF_ERROR(begun);
   return sink;
 }
 

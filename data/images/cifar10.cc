@@ -14,6 +14,7 @@
 #include "data/folder_listing.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/idx/gzip.h"
+#include "data/images/regular_file.h"
 
 namespace plait::data {
 namespace {
@@ -72,6 +73,7 @@ std::string FolderIn(const std::string& folder) {
 }
 
 absl::StatusOr<std::string> RecordsOf(const std::string& path) {
+  PLAIT_RETURN_IF_ERROR(CheckRegularFile(path));
   PLAIT_ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path));
   if (IsGzip(bytes)) {
     absl::StatusOr<std::string> unpacked = Gunzip(bytes, kLargestFile + 1);
@@ -108,9 +110,10 @@ absl::StatusOr<std::shared_ptr<const ImageSource>> ReadFiles(const std::string& 
 
 std::vector<std::string> ClassNames(const std::string& folder) {
   std::vector<std::string> names;
-  const absl::StatusOr<std::string> text = ReadWholeFile(folder + "/batches.meta.txt");
-  if (text.ok()) {
-    for (const absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipWhitespace())) {
+  const std::string path = folder + "/batches.meta.txt";
+  if (CheckRegularFile(path).ok()) {
+    const std::string text = ReadWholeFile(path).value_or("");
+    for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
       names.emplace_back(absl::StripAsciiWhitespace(line));
     }
   }

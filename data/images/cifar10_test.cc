@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <filesystem>
@@ -90,6 +91,21 @@ TEST(Cifar10, NamesWhatIsWrongWithAFile) {
   EXPECT_THAT(Message(ReadCifar10(folder)), HasSubstr("test_batch.bin: 0 bytes"));
   WriteFile(folder + "/test_batch.bin", std::string("\x1f\x8b\x08\x00", 4));
   EXPECT_THAT(Message(ReadCifar10(folder)), HasSubstr("test_batch.bin: gzip data are cut short"));
+}
+
+// Where a reader would wait for a writer.
+TEST(Cifar10, RefusesAPipe) {
+  const std::string folder = Folder("pipe");
+  WriteFile(folder + "/test_batch.bin", CifarBytes({3}));
+  const std::string batch = folder + "/data_batch_1.bin", names = folder + "/batches.meta.txt";
+  ASSERT_EQ(mkfifo(batch.c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo(names.c_str(), 0600), 0);
+  EXPECT_EQ(Message(ReadCifar10(folder)), batch + ": expected a regular file");
+  std::filesystem::remove(batch);
+  WriteFile(batch, CifarBytes({3}));
+  const absl::StatusOr<ImageSets> sets = ReadCifar10(folder);
+  ASSERT_TRUE(sets.ok()) << sets.status();
+  EXPECT_EQ(sets->class_names[3], "3");
 }
 
 // The first 4000 and 1000 images of the published files: label counts and checksums by Python's zlib.

@@ -129,7 +129,7 @@ NamedTexts SettingsOf(const NamedTexts& attributes) {
     if (name != "settings") continue;
     for (auto& setting : data::ParseSettings(value)) settings.push_back(std::move(setting));
   }
-  return data::LastValues(std::move(settings));
+  return data::LastValues(settings);
 }
 
 std::vector<ChangedSetting> ChangedSettings(absl::Span<const NamedTexts> runs) {
