@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   PLAIT_CHECK(sets->train->samples() > 0 && sets->train->samples() == sets->test->samples());
   for (std::int64_t i = 0; i < sets->train->samples(); ++i) {
     const auto image = sets->train->Read(i);
-    PLAIT_CHECK(image.ok() && image->pixels.size() == 3 * 32 * 32) << i;
+    PLAIT_CHECK(image.ok() && image->pixels.size() == std::size_t{3} * 32 * 32) << i;
     PLAIT_CHECK(sets->train->label(i) >= 0 && sets->train->label(i) < 10) << i;
   }
   return 0;
