@@ -295,6 +295,23 @@ TEST(BytePairTokenizer, OtherPipelinesAreRefused) {
   }
 }
 
+TEST(BytePairTokenizer, RefusesAdditionsOfTheSettings) {
+  const std::string folder = ::testing::TempDir() + "/additions",
+                    settings = folder + "/tokenizer_config.json";
+  ASSERT_TRUE(MakeFolders(folder).ok());
+  Write(folder + "/vocab.json", Learned().vocabulary);
+  Write(folder + "/merges.txt", Learned().merges);
+  Write(settings, R"({"add_prefix_space": false, "add_bos_token": false, "model_max_length": 1024})");
+  EXPECT_TRUE(BytePairTokenizer::Load(folder).ok()) << BytePairTokenizer::Load(folder).status();
+  for (const char* key : {"add_prefix_space", "add_bos_token"}) {
+    Write(settings, absl::StrCat("{\"", key, "\": true}"));
+    EXPECT_EQ(BytePairTokenizer::Load(folder).status(),
+              absl::InvalidArgumentError(
+                  absl::StrCat(settings, ": \"", key,
+                               "\" is true; expected false: texts would get other ids than the model's")));
+  }
+}
+
 TEST(BytePairTokenizer, UnknownIdsAreRefused) {
   const BytePairTokenizer tokenizer = LearnedTokenizer();
   for (const std::int32_t id : {-1, 376, 2000000000}) {

@@ -178,7 +178,9 @@ absl::StatusOr<SentencePieceTokenizer> SentencePieceTokenizer::Load(const std::s
   }
   PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path, kMostBytes));
   PLAIT_ASSIGN_OR_RETURN(SentencePieceTokenizer tokenizer, Parse(bytes, path));
-  PLAIT_ASSIGN_OR_RETURN(const bool adds_begin, AddsBeginOfText(absl::StrCat(folder, "/", kSettingsFile)));
+  const std::string settings = absl::StrCat(folder, "/", kSettingsFile);
+  PLAIT_RETURN_IF_ERROR(CheckAdds(settings, "add_prefix_space", tokenizer.adds_prefix_));
+  PLAIT_ASSIGN_OR_RETURN(const bool adds_begin, AddsBeginOfText(settings));
   if (!adds_begin && tokenizer.begin_.has_value()) {
     tokenizer.begin_.reset();
     tokenizer.digest_ = ~tokenizer.digest_;  // texts get other ids

@@ -119,7 +119,8 @@ TEST(SentencePieceTokenizer, BeginsTextsUnlessTheSettingsSayOtherwise) {
                              std::filesystem::copy_options::overwrite_existing);
   const std::vector<std::int32_t> ids = *Loaded().Encode("the cat");
   ASSERT_EQ(ids.front(), 1);
-  for (const char* text : {"{}", R"({"add_bos_token": true})"}) {
+  for (const char* text : {"{}", R"({"add_bos_token": true})", R"({"add_prefix_space": null})",
+                           R"({"add_prefix_space": true})"}) {
     std::ofstream(settings) << text;
     const auto tokenizer = SentencePieceTokenizer::Load(folder);
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
@@ -136,6 +137,11 @@ TEST(SentencePieceTokenizer, BeginsTextsUnlessTheSettingsSayOtherwise) {
   std::ofstream(settings) << R"({"add_bos_token": "no"})";
   EXPECT_EQ(SentencePieceTokenizer::Load(folder).status(),
             absl::InvalidArgumentError(settings + ": \"add_bos_token\" is \"no\"; expected true or false"));
+  std::ofstream(settings) << R"({"add_prefix_space": false})";
+  EXPECT_EQ(
+      SentencePieceTokenizer::Load(folder).status(),
+      absl::InvalidArgumentError(settings + ": \"add_prefix_space\" is false; expected true: texts would "
+                                            "get other ids than the model's"));
   std::ofstream(settings) << "{";
   EXPECT_EQ(SentencePieceTokenizer::Load(folder).status().code(), absl::StatusCode::kDataLoss);
 }

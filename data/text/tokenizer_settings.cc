@@ -68,6 +68,14 @@ absl::Status CheckCutsAsGpt2(const std::string& path) {
                 "texts would get other ids than the model's");
 }
 
+absl::Status CheckAdds(const std::string& path, const char* key, bool value) {
+  PLAIT_ASSIGN_OR_RETURN(const Json settings, Read(path));
+  const Json given = ValueOf(settings, key);
+  if (given.is_null() || given == value) return absl::OkStatus();
+  return Refuse(path, key, given,
+                absl::StrCat(value ? "true" : "false", ": texts would get other ids than the model's"));
+}
+
 absl::StatusOr<bool> AddsBeginOfText(const std::string& path) {
   PLAIT_ASSIGN_OR_RETURN(const Json settings, Read(path));
   constexpr char kKey[] = "add_bos_token";

@@ -19,6 +19,9 @@ inline constexpr char kPipelineFile[] = "tokenizer.json", kSettingsFile[] = "tok
 // without a space in front.
 absl::Status CheckCutsAsGpt2(const std::string& path);
 
+// `path`: of tokenizer_config.json. Its value of `key`, if it has one but null, must be `value`.
+absl::Status CheckAdds(const std::string& path, const char* key, bool value);
+
 // `path`: of tokenizer_config.json. Its "add_bos_token": whether the token that begins a text goes in front of each. True
 // if the file or the key is missing.
 absl::StatusOr<bool> AddsBeginOfText(const std::string& path);

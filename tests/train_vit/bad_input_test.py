@@ -1,4 +1,5 @@
 """Wrong flags, data, folders and checkpoints: one clear line, an exit status that is not 0."""
+import json
 import os
 import shutil
 import subprocess
@@ -103,7 +104,8 @@ class BadInputTest(runs.VitTest):
     def test_images_of_other_classes_than_the_models(self):
         """Class 0 of these images is class 1 of the model: what it would evaluate is no accuracy."""
         from PIL import Image
-        for data, names in (("three", ("bird", "cat", "frog")), ("two", ("cat", "frog"))):
+        for data, names in (("three", ("bird", "cat", "frog")), ("two", ("cat", "frog")), ("new", ("ant", "bird", "cat")),
+                            ("other", ("bird", "cow", "dog"))):
             for part in ("train", "val"):
                 for name in names:
                     os.makedirs(self.path(f"{data}/{part}/{name}"))
@@ -114,6 +116,13 @@ class BadInputTest(runs.VitTest):
         self.train(*evaluate, "--data=" + self.path("three"), outputs="a")
         self.fails("--init-from: class 0 is cat in the images and bird in the model, which has cat as class 1; expected images "
                    "of all of its classes, in its order", *evaluate, "--data=" + self.path("two"), code=1, outputs="b")
+        # Behind a class that the model does not have.
+        self.fails("--init-from: class 1 is bird in the images and cat in the model, which has bird as class 0; expected images "
+                   "of all of its classes, in its order", *evaluate, "--data=" + self.path("new"), code=1, outputs="c")
+        # What is not trained is what it was.
+        self.train(*evaluate, "--data=" + self.path("other"), "--save-model=" + self.path("again"), outputs="d")
+        with open(self.path("again/config.json")) as file:
+            self.assertEqual(json.load(file)["id2label"], {"0": "bird", "1": "cat", "2": "frog"})
 
     def test_other_settings_than_the_checkpoint(self):
         kept = "--checkpoint-dir=" + self.path("kept")

@@ -30,15 +30,20 @@ double MedianOf(std::vector<double> values) {
   return *middle;
 }
 
-// The candidates that are valid for the network and its ranks, with predicted times. `measured`: seconds of a step's
-// passes with `own`; the part outside the solver's steps is the same for all candidates.
+// Seconds of a step's passes outside the solver, the same for all candidates. `measured`: of all with `own`.
+double Outside(const SolverCosts& costs, const SolverCandidate& own, const StepSeconds& measured) {
+  return std::max(0.0, measured.seconds - static_cast<double>(measured.micro_batches) * costs.Predict(own));
+}
+
+// The candidates that are valid for the network and its ranks, with predicted times.
 std::vector<SolverCandidate> Predicted(ShardedModel& model, const SolverCosts& costs,
-                                       const SolverCandidate& own, double measured) {
-  const double outside = std::max(0.0, measured - costs.Predict(own));
+                                       const SolverCandidate& own, const StepSeconds& measured) {
+  const double outside = Outside(costs, own, measured);
   std::vector<SolverCandidate> fitting;
   for (SolverCandidate& candidate : CandidatesLike(own.options, model.trained().coarse_hold.choices)) {
     if (!model.solver()->CheckOptions(candidate.options).ok()) continue;
-    candidate.predicted_seconds = outside + costs.Predict(candidate);
+    candidate.predicted_seconds =
+        outside + static_cast<double>(measured.micro_batches) * costs.Predict(candidate);
     fitting.push_back(std::move(candidate));
   }
   return fitting;
@@ -75,6 +80,7 @@ parallel::PipelineStep AutoSolver::RunMicroBatches(const parallel::NextMicroBatc
   bias_ = comparison.distance;
   if (comparison.overflows || !work_->counts()) return std::move(comparison.exact);
   biases_.push_back(bias_);
+  micro_batches_ = comparison.exact.losses.size();
   seconds_.push_back(comparison.seconds);
   serial_seconds_.push_back(comparison.exact_seconds);
   ratios_.push_back(comparison.seconds / comparison.exact_seconds);
@@ -170,18 +176,20 @@ absl::Status AutoSolver::Restore(const parallel::Checkpoint& checkpoint) {
 
 void AutoSolver::PredictOthers() {
   const SolverCosts costs(model_, world_, work_->work(), ranks_on_host_);
-  search_.Predict(Predicted(model_, costs, {.options = own_}, MedianOf(seconds_)));
+  search_.Predict(Predicted(model_, costs, {.options = own_}, {MedianOf(seconds_), micro_batches_}));
 }
 
 std::string AdviceOnSolver(ShardedModel& model, const comm::Communicator& world,
                            const mgrit::LayerParallelOptions& own, const mgrit::WorkTimes& work,
-                           double seconds, int ranks_on_host) {
+                           const StepSeconds& measured, int ranks_on_host) {
   const SolverCosts costs(model, world, work, ranks_on_host);
   const SolverCandidate now = {.options = own};
-  const double serial = std::max(0.0, seconds - costs.Predict(now)) + costs.PredictSerial();
+  const double seconds = measured.seconds;
+  const double serial =
+      Outside(costs, now, measured) + static_cast<double>(measured.micro_batches) * costs.PredictSerial();
   const bool predicts_others = model.solver()->steps() * costs.ranks() <= kMostStepsForAdvice;
   std::vector<SolverCandidate> others;
-  if (predicts_others) others = Predicted(model, costs, now, seconds);
+  if (predicts_others) others = Predicted(model, costs, now, measured);
   const auto fastest = std::min_element(others.begin(), others.end(), [](const auto& a, const auto& b) {
     return a.predicted_seconds < b.predicted_seconds;
   });

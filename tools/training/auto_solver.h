@@ -7,6 +7,7 @@
 #ifndef PLAIT_TOOLS_TRAINING_AUTO_SOLVER_H_
 #define PLAIT_TOOLS_TRAINING_AUTO_SOLVER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -23,6 +24,12 @@
 #include "tools/training/step_work.h"
 
 namespace plait::training {
+
+// Time of the forward and backward passes of a step, which has `micro_batches` of each.
+struct StepSeconds {
+  double seconds = 0;
+  std::size_t micro_batches = 1;
+};
 
 class AutoSolver {
  public:
@@ -67,16 +74,17 @@ class AutoSolver {
   bool predicted_ = false;
   bool restored_ = false;
   std::optional<SolverCandidate> choice_;  // once it is done
+  std::size_t micro_batches_ = 1;          // of a step
   // Of the trial under way; null: it has not begun.
   std::unique_ptr<StepWork> work_;
   std::vector<double> seconds_, serial_seconds_, ratios_, biases_;
 };
 
 // Collective. One line that says what --lp-auto would try, from predictions alone. `own` are the options of the flags'
-// solver, `seconds` the median time of a step's passes with it, `work` the work of this rank.
+// solver, `measured` the median time of a step's passes with it, `work` the work of this rank.
 std::string AdviceOnSolver(ShardedModel& model, const comm::Communicator& world,
                            const mgrit::LayerParallelOptions& own, const mgrit::WorkTimes& work,
-                           double seconds, int ranks_on_host);
+                           const StepSeconds& measured, int ranks_on_host);
 
 }  // namespace plait::training
 

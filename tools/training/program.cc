@@ -190,6 +190,8 @@ int RunProgram(int argc, char** argv, const Program& program) {
   int stopped = 0;
   const comm::SessionOptions options = {
       .start_timeout_seconds = std::max(kStartSeconds, program.settings.timeout),
+      .setup_timeout_seconds =
+          std::max(comm::SessionOptions().setup_timeout_seconds, program.settings.timeout),
       .step_timeout_seconds = program.settings.timeout,
       .stop_on_signals = saves,
       .device_backend = comm::NcclBackendFactory()};

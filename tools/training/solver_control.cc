@@ -134,7 +134,8 @@ parallel::PipelineStep SolverControl::RunAndAdvise(const parallel::NextMicroBatc
   world_.AllReduce(comm::BufferOf(absl::MakeSpan(seconds_)), comm::ReduceOp::kMax);
   const auto middle = seconds_.begin() + static_cast<std::ptrdiff_t>(seconds_.size() / 2);
   std::nth_element(seconds_.begin(), middle, seconds_.end());
-  line_ = AdviceOnSolver(*model_, world_, settings_.Options(), work_->work(), *middle, ranks_on_host_);
+  line_ = AdviceOnSolver(*model_, world_, settings_.Options(), work_->work(), {*middle, done.losses.size()},
+                         ranks_on_host_);
   return done;
 }
 

@@ -19,6 +19,7 @@
 #include "comm/testing/world.h"
 #include "models/gpt/gpt.h"
 #include "parallel/checkpoint/save.h"
+#include "tools/training/auto_solver.h"
 #include "tools/training/sharded_model.h"
 #include "tools/training/solver_costs.h"
 #include "tools/training/solver_search.h"
@@ -294,6 +295,27 @@ TEST(SolverCosts, AreThoseOfTheHostWithTheFewestCoresOnAllRanks) {
   World().AllReduce(comm::BufferOf(absl::MakeSpan(&least, 1)), comm::ReduceOp::kMin);
   World().AllReduce(comm::BufferOf(absl::MakeSpan(&largest, 1)), comm::ReduceOp::kMax);
   EXPECT_EQ(least, largest);
+}
+
+// Nothing is outside the solver where the passes took no time: four micro-batches take four times as long as one.
+TEST(SolverCosts, AreOfEveryMicroBatchOfAStep) {
+  LayerParallelTestSettings settings = Controlled();
+  settings.mesh = "lp=" + std::to_string(World().size());
+  Subject subject(settings);
+  subject.Step(0);
+  mgrit::WorkTimes work;
+  work.seconds.values.fill(1);
+  work.counts.values.fill(1);
+  const auto serial_seconds = [&](std::size_t micro_batches) {
+    const std::string line =
+        AdviceOnSolver(subject.sharded(), World(), settings.lp.Options(), work, {0, micro_batches}, 1);
+    const std::string before = "serial propagation would take about ";
+    const std::size_t at = line.find(before);
+    return at == std::string::npos ? 0 : std::strtod(line.c_str() + at + before.size(), nullptr);
+  };
+  const double one = serial_seconds(1);
+  EXPECT_GT(one, 1);
+  EXPECT_NEAR(serial_seconds(4), 4 * one, 0.02 * 4 * one);  // to three digits
 }
 
 }  // namespace

@@ -227,13 +227,12 @@ absl::Status Trainer::OpenOutputs() {
 absl::Status Trainer::EvaluateOnly() {
   const absl::Status status = task_.EvaluateOnly();
   model_->WaitForParameters();
-  PLAIT_RETURN_IF_ERROR(status);
-  return model_->status();  // of parameters that could not be read
+  return status.ok() ? model_->status() : status;  // of parameters that could not be read
 }
 
 absl::Status Trainer::Train() {
-  if (settings_.eval_only) return EvaluateOnly();
   run_.session.EnterSteps();
+  if (settings_.eval_only) return EvaluateOnly();
   const TaskProgress progress = task_.progress();
   run_.console.StartBar(progress.label, progress.total, progress.done);
   absl::Status status = step_ == task_.first_step() ? task_.BeforeFirstStep() : absl::OkStatus();
@@ -360,6 +359,7 @@ absl::StatusOr<StepReport> Trainer::Step() {
 
 // Collective: `value` is the same on every rank.
 absl::Status Trainer::NotFinite(const char* what, double value, std::int64_t step) const {
+  PLAIT_RETURN_IF_ERROR(model_->status());  // parameters that could not be read are NaN
   std::string tensor;
   for (const std::string& found : comm::GatherText(run_.world, model_->FirstNonFinite())) {
     if (tensor.empty()) tensor = found;

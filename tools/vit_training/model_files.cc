@@ -53,19 +53,22 @@ absl::StatusOr<InitialModel> OpenInitialModel(VitSettings& settings, const train
 absl::Status CheckClassNames(const vit::HuggingFaceVit& files, const std::vector<std::string>& found,
                              const training::Run& run, bool only_evaluates) {
   const std::vector<std::string>& known = files.class_names();
+  std::string first;
   for (std::size_t k = 0; k < found.size(); ++k) {
-    if (known[k].empty() || known[k] == found[k]) continue;
+    if (known[k] == found[k]) continue;
     const auto place = std::find(known.begin(), known.end(), found[k]);
+    if (known[k].empty() && place == known.end()) continue;
     const std::string differs = absl::StrCat(
-        "--init-from: class ", k, " is ", found[k], " in the images and ", known[k], " in the model",
+        "--init-from: class ", k, " is ", found[k], " in the images and ",
+        known[k].empty() ? "without a name" : known[k], " in the model",
         place == known.end() ? ""
                              : absl::StrCat(", which has ", found[k], " as class ", place - known.begin()));
     if (only_evaluates && place != known.end()) {
       return absl::InvalidArgumentError(differs + "; expected images of all of its classes, in its order");
     }
-    run.log.Warning(differs);
-    return absl::OkStatus();
+    if (first.empty()) first = differs;
   }
+  if (!first.empty()) run.log.Warning(first);
   return absl::OkStatus();
 }
 
@@ -78,7 +81,11 @@ std::vector<std::string> ClassNamesOfModel(const data::ImageSets& images, const 
         run.checkpoint->texts().find(kModelClassNames);  // checkpoints of earlier versions have none
     if (kept != run.checkpoint->texts().end()) known = absl::StrSplit(kept->second, '\n');
   }
-  for (std::size_t k = names.size(); k < known.size(); ++k) names.push_back(known[k]);
+  names.resize(std::max(names.size(), known.size()));
+  for (std::size_t k = 0; k < known.size(); ++k) {
+    const bool keeps = run.settings.eval_only || k >= images.class_names.size();
+    if (keeps && !known[k].empty()) names[k] = known[k];
+  }
   return names;
 }
 

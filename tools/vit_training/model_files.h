@@ -30,7 +30,8 @@ absl::Status CheckClassNames(const vit::HuggingFaceVit& files, const std::vector
                              const training::Run& run, bool only_evaluates);
 
 // The names of a model's classes: the images', and behind them what the model of --init-from, or the checkpoint to resume
-// from, calls others that it has. Name of the checkpoint's text, with a line for each.
+// from, calls others that it has. A model that is only evaluated keeps its names. Name of the checkpoint's text, with a
+// line for each.
 inline constexpr char kModelClassNames[] = "model.class_names";
 std::vector<std::string> ClassNamesOfModel(const data::ImageSets& images, const InitialModel& files,
                                            const training::Run& run);
