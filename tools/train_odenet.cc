@@ -40,9 +40,7 @@ std::vector<std::pair<std::string, std::string>> ConfigBlock(const OdeNetSetting
 absl::Status CompareWithSerial(const OdeNetSettings& settings, const Point& parallel, training::Run& run,
                                const Problem& problem) {
   OdeNetSettings serial = WithoutFiles(settings);
-  serial.lp.levels = 1;
-  serial.lp.chooses = serial.lp.may_be_serial = false;
-  serial.lp.bias_limit = 0;
+  serial.lp.PropagateSerially();
   training::Run serial_run = WithSettings(run, serial);
   PLAIT_ASSIGN_OR_RETURN(const std::vector<Point> story,
                          TrainLevels(serial, serial_run, problem, /*prints=*/false));

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "base/check.h"
@@ -52,9 +51,6 @@ absl::StatusOr<std::optional<SaveReport>> AsyncSaver::Poll() {
 absl::StatusOr<std::optional<SaveReport>> AsyncSaver::Finish() {
   if (!in_flight()) return std::nullopt;
   const Written mine = writing_.get();
-  // Others may write for longer than a call may wait.
-  comm::Work written = comm_.BarrierAsync();
-  while (!written.Test()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const Clock::time_point commit = Clock::now();
   SaveTask task = std::move(*task_);
   task_.reset();

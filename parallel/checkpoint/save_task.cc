@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "comm/byte_stream.h"
 #include "comm/gathered_text.h"
+#include "comm/long_barrier.h"
 #include "parallel/checkpoint/index_file.h"
 #include "parallel/checkpoint/step_folders.h"
 
@@ -36,6 +37,9 @@ absl::Status CheckVisible(const std::string& folder, const std::vector<ShardSumm
   }
   return absl::OkStatus();
 }
+
+// More than any disk needs that still works: a pause of a minute, and 10 MB/s for the files of all ranks.
+double SecondsToWrite(std::int64_t bytes) { return 60 + static_cast<double>(bytes) / 10e6; }
 
 absl::Status SyncFile(const std::string& path) {
   PLAIT_ASSIGN_OR_RETURN(const base::FileDescriptor file,
@@ -89,11 +93,13 @@ absl::Status SaveTask::WriteValues(absl::Span<const void* const> values) {
 }
 
 absl::StatusOr<SaveReport> SaveTask::Commit(const absl::Status& mine) {
-  PLAIT_RETURN_IF_ERROR(GiveUpUnless(comm_.Agree(mine)));
+  absl::Status flushed = mine;
+  flushed.Update(Flush());
+  comm::LongBarrier(comm_, SecondsToWrite(layout_.TotalBytes()));
+  PLAIT_RETURN_IF_ERROR(GiveUpUnless(comm_.Agree(flushed)));
   const std::vector<ShardSummary> shards = GatherSummaries();
   absl::Status written;
   if (comm_.rank() == 0) written = WriteIndexFile(shards);
-  written.Update(Flush());
   PLAIT_RETURN_IF_ERROR(GiveUpUnless(comm_.Agree(written)));
   absl::Status published;
   if (comm_.rank() == 0) published = Publish(shards);

@@ -55,7 +55,8 @@ class SaveTask {
   // Waits until the file is on the disk (fsync). Local, any thread. Commit calls it if nobody has.
   absl::Status Flush() { return file_.Sync(); }
 
-  // Collective. `mine` is the status of this rank's WriteValues (and Flush). Returns the same result on all ranks;
+  // Collective. `mine` is the status of this rank's WriteValues (and Flush). Waits longer than the session's timeout for
+  // ranks that still write, in proportion to the checkpoint's bytes. Returns the same result on all ranks;
   // errors as SaveCheckpoint's.
   absl::StatusOr<SaveReport> Commit(const absl::Status& mine);
 

@@ -145,6 +145,12 @@ class OutputTest(runs.OdeNetTest):
         run = self.train("--layers=16", "--epochs=10", "--compare", "--lp-auto", "--lp-bias-limit=1", ranks=2, outputs="auto")
         self.assertEqual(len(run.logged(".*--lp-auto chose")), 1)
 
+    def test_layers_too_few_for_the_grid_are_propagated_serially(self):
+        """The coarse network's four: no solver is chosen for it, and none with a down-cycle that nobody asked for."""
+        run = self.train("--nested", "--nested-levels=2", "--nested-cfactor=4", "--layers=16", "--lp-cfactor=8", "--epochs=10",
+                         "--nested-epochs=10", "--lp-auto", "--lp-bias-limit=1", ranks=2)
+        self.assertEqual(len(run.logged(".*--lp-auto chose")), 1)
+
     def test_regularisation_is_felt(self):
         losses = [self.train("--epochs=6", *flags, outputs=f"o{i}").points()[-1]["train_loss"] for i, flags in enumerate(
             ([], ["--tikhonov=1"], ["--tikhonov-time=1"]))]

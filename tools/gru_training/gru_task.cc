@@ -8,12 +8,12 @@
 
 #include <chrono>
 #include <limits>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "comm/long_barrier.h"
 #include "tools/device/device.h"
 #include "tools/gru_training/batches.h"
 #include "tools/gru_training/timed_step.h"
@@ -288,8 +288,7 @@ absl::StatusOr<GruTask::Tests> GruTask::TestBoth(std::int64_t epoch) {
     const comm::Communicator& lp = run_.mesh.axis("lp");
     if (lp.rank() == 0) serial = Test(Solve::kSerial);
     // Which may take longer than a call may wait.
-    comm::Work tested = lp.BarrierAsync();
-    while (!tested.Test()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    comm::LongBarrier(lp, std::numeric_limits<double>::infinity());
     std::int64_t counts[2] = {serial.correct, serial.not_finite};
     lp.Broadcast(comm::BufferOf(absl::MakeSpan(counts)), 0);
     serial.correct = counts[0];

@@ -55,11 +55,7 @@ OdeNetSettings OfCoarseLevel(const OdeNetSettings& settings, std::int64_t layers
   coarse.checkpoint_dir = settings.checkpoint_dir;
   coarse.checkpoint_interval = settings.checkpoint_interval;
   if (settings.eval_only) coarse.save_model = settings.save_model;
-  if (!coarse.lp.Check(layers, "layers").ok()) {
-    coarse.lp.levels = 1;
-    coarse.lp.chooses = coarse.lp.may_be_serial = false;
-    coarse.lp.bias_limit = 0;
-  }
+  if (!coarse.lp.Check(layers, "layers").ok()) coarse.lp.PropagateSerially();
   return coarse;
 }
 

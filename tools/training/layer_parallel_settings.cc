@@ -86,4 +86,10 @@ mgrit::LayerParallelOptions LayerParallelSettings::Options() const {
   return options;
 }
 
+void LayerParallelSettings::PropagateSerially() {
+  levels = 1;
+  chooses = may_be_serial = false;
+  bias_limit = 0;
+}
+
 }  // namespace plait::training

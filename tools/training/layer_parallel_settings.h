@@ -38,6 +38,8 @@ struct LayerParallelSettings {
   // Whether the solver is used, with `lp_ranks` ranks along lp; otherwise a rank propagates serially.
   bool Solves(int lp_ranks) const { return lp_ranks > 1 || force; }
   mgrit::LayerParallelOptions Options() const;
+  // One level, which is exact: no bias to measure and no other solver to choose.
+  void PropagateSerially();
 };
 
 }  // namespace plait::training

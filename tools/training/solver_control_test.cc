@@ -273,18 +273,28 @@ TEST(Resume, DoesNotTryTheIterationsThatWereRefused) {
       << older.control().Line();
 }
 
-// Each evaluation takes a second, so that messages take no time.
-TEST(SolverCosts, AreThoseOfTheHostWithTheFewestCoresOnAllRanks) {
-  LayerParallelTestSettings settings = Controlled();
-  settings.mesh = "lp=" + std::to_string(World().size());
-  Subject subject(settings);
-  subject.Step(0);
+// A step has been done, by a solver over all ranks. Each evaluation takes a second, so that messages take no time.
+struct Measured {
+  Measured() {
+    subject.Step(0);
+    work.seconds.values.fill(1);
+    work.counts.values.fill(1);
+  }
+  static LayerParallelTestSettings OverAllRanks() {
+    LayerParallelTestSettings settings = Controlled();
+    settings.mesh = "lp=" + std::to_string(World().size());
+    return settings;
+  }
+  LayerParallelTestSettings settings = OverAllRanks();
+  Subject subject{settings};
   mgrit::WorkTimes work;
-  work.seconds.values.fill(1);
-  work.counts.values.fill(1);
+};
+
+TEST(SolverCosts, AreThoseOfTheHostWithTheFewestCoresOnAllRanks) {
+  Measured measured;
   const auto predicted = [&](int ranks_on_host) {
-    return SolverCosts(subject.sharded(), World(), work, ranks_on_host)
-        .Predict({.options = settings.lp.Options()});
+    return SolverCosts(measured.subject.sharded(), World(), measured.work, ranks_on_host)
+        .Predict({.options = measured.settings.lp.Options()});
   };
   constexpr int kMany = 1 << 20;  // ranks that share a core
   const double few_cores = predicted(kMany);
@@ -299,16 +309,11 @@ TEST(SolverCosts, AreThoseOfTheHostWithTheFewestCoresOnAllRanks) {
 
 // Nothing is outside the solver where the passes took no time: four micro-batches take four times as long as one.
 TEST(SolverCosts, AreOfEveryMicroBatchOfAStep) {
-  LayerParallelTestSettings settings = Controlled();
-  settings.mesh = "lp=" + std::to_string(World().size());
-  Subject subject(settings);
-  subject.Step(0);
-  mgrit::WorkTimes work;
-  work.seconds.values.fill(1);
-  work.counts.values.fill(1);
+  Measured measured;
   const auto serial_seconds = [&](std::size_t micro_batches) {
     const std::string line =
-        AdviceOnSolver(subject.sharded(), World(), settings.lp.Options(), work, {0, micro_batches}, 1);
+        AdviceOnSolver(measured.subject.sharded(), World(), measured.settings.lp.Options(), measured.work,
+                       {0, micro_batches}, 1);
     const std::string before = "serial propagation would take about ";
     const std::size_t at = line.find(before);
     return at == std::string::npos ? 0 : std::strtod(line.c_str() + at + before.size(), nullptr);

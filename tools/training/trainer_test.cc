@@ -39,7 +39,7 @@ constexpr std::int64_t kIn = 3, kOut = 2, kEvaluations = 7;
 struct ToySettings final : Settings {
   int steps = 3;
   bool network = false;  // a convolutional network with dropout, else one linear layer that stays as it is
-  bool loses_parameters = false;  // their file, before --eval-only evaluates them
+  bool loses_parameters = false;  // their file, before the first step or before --eval-only evaluates them
   bool evaluates_until_saved = false;
   bool by_all_ranks = true;        // evaluates until then, for fifty seconds at most; else for a second
   bool lacks_meta_kernel = false;  // of an operator of the model, which has a dry run
@@ -134,6 +134,10 @@ class ToyTask final : public TrainingTask {
           sums.Add(1, loss.count);
         });
     recording_.waits.push_back(device::testing::TrafficOfHostDevice().to_host);
+    return absl::OkStatus();
+  }
+  absl::Status BeforeFirstStep() override {
+    if (settings_.loses_parameters) CutOffloadedFiles();
     return absl::OkStatus();
   }
   absl::Status EvaluateOnly() override {
@@ -367,19 +371,23 @@ Ended Captured(const std::vector<std::string>& flags, ToySettings& settings, Rec
   return ended;
 }
 
-// Parameters that could not be read are NaN: what was evaluated is no result.
-TEST(Trainer, EvalOnlyOfParametersThatCannotBeReadIsAnError) {
+// Parameters that could not be read are NaN: what was evaluated is no result, and a smaller learning rate no help.
+TEST(Trainer, ParametersThatCannotBeReadAreAnError) {
   const std::string folder = testing::TempDir() + "/trainer_test_lost";
   Train(at::kCPU, {"--checkpoint-dir=" + folder});
-  const std::vector<std::string> flags = {"--eval-only", "--resume=" + folder, "--strategy=fsdp",
-                                          "--offload=" + testing::TempDir(), "--offload-params"};
-  for (const bool lost : {false, true}) {
-    ToySettings settings;
-    settings.loses_parameters = lost;
-    Recording recording;
-    const Ended ended = Captured(flags, settings, recording);
-    EXPECT_EQ(ended.code, lost ? 1 : 0) << ended.err;
-    EXPECT_EQ(absl::StrContains(ended.err, "the file ends at byte 0"), lost) << ended.err;
+  for (const bool evaluates : {false, true}) {
+    std::vector<std::string> flags = {"--strategy=fsdp", "--offload=" + testing::TempDir(),
+                                      "--offload-params"};
+    if (evaluates) flags.insert(flags.end(), {"--eval-only", "--resume=" + folder});
+    for (const bool lost : {false, true}) {
+      ToySettings settings;
+      settings.loses_parameters = lost;
+      Recording recording;
+      const Ended ended = Captured(flags, settings, recording);
+      EXPECT_EQ(ended.code, lost ? 1 : 0) << ended.err;
+      EXPECT_EQ(absl::StrContains(ended.err, "the file ends at byte 0"), lost) << ended.err;
+      EXPECT_FALSE(absl::StrContains(ended.err, "learning rate")) << ended.err;
+    }
   }
   base::RemoveTree(folder);
 }

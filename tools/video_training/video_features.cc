@@ -4,7 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <thread>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -14,6 +14,7 @@
 #include "base/seed.h"
 #include "base/status_macros.h"
 #include "comm/buffer.h"
+#include "comm/long_barrier.h"
 #include "data/cache_folder.h"
 #include "data/sequence_set.h"
 #include "data/video/feature_file.h"
@@ -160,8 +161,7 @@ absl::StatusOr<VideoFeatures> ComputeFeatures(const VideoSettings& settings, tra
   all.insert(all.end(), test.begin(), test.end());
   Work work = ComputeShare(settings, run, all, files, *network);
   // Shares may take hours and differ by more than a call may wait.
-  comm::Work computed = run.world.BarrierAsync();
-  while (!computed.Test()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  comm::LongBarrier(run.world, std::numeric_limits<double>::infinity());
   PLAIT_RETURN_IF_ERROR(run.world.Agree(work.status));
   run.world.AllReduce(comm::BufferOf(absl::MakeSpan(work.done)));
   run.world.AllReduce(comm::BufferOf(absl::MakeSpan(work.signal)), comm::ReduceOp::kMax);

@@ -1,0 +1,15 @@
+// A barrier behind work that takes some ranks longer than a call may wait, such as writing a large file.
+#ifndef PLAIT_COMM_LONG_BARRIER_H_
+#define PLAIT_COMM_LONG_BARRIER_H_
+
+#include "comm/communicator.h"
+
+namespace plait::comm {
+
+// Collective. Returns once every rank has called it. `seconds`: time beyond the timeout of the session after which a
+// missing rank is named and the job ends; infinity: never. A rank that is gone ends the job at once, as in any call.
+void LongBarrier(const Communicator& comm, double seconds, CallSite site = CallSite::current());
+
+}  // namespace plait::comm
+
+#endif  // PLAIT_COMM_LONG_BARRIER_H_
