@@ -135,6 +135,16 @@ void FlightRecorder::Complete(std::int64_t id) {
   call.completed_seconds = now;
 }
 
+void FlightRecorder::NoteSuspension(double seconds) {
+  const double now = Now();
+  Lock lock(mutex_);
+  if (waiting_ < 0) return;
+  // The wait may have begun since.
+  waiting_since_seconds_ = std::min(waiting_since_seconds_ + seconds, now);
+  if (Entry* const entry = Find(waiting_); entry != nullptr)
+    entry->call.waiting_since_seconds = waiting_since_seconds_;
+}
+
 std::string FlightRecorder::SetPhase(std::string phase) {
   Lock lock(mutex_);
   std::string before = phases_[phase_];

@@ -82,6 +82,9 @@ class FlightRecorder {
   void Complete(std::int64_t id);
   std::string SetPhase(std::string phase);  // returns the one before
 
+  // This process did not run for that time (SIGSTOP, a scheduler that suspends jobs): it does not count as waiting.
+  void NoteSuspension(double seconds);
+
   // Copies, safe from any thread. The last `capacity` calls, oldest first, and before them an older one in which the
   // program is blocked.
   std::vector<CallRecord> Calls() const;

@@ -34,8 +34,8 @@ struct SessionOptions {
   // EnterSteps() is called, and from then on. Must exceed the longest work that one rank does alone.
   double setup_timeout_seconds = 1800;
   double step_timeout_seconds = 600;
-  // If true, SIGTERM, SIGUSR1 (Slurm's --signal=USR1@120) and the first SIGINT only set StopSignal(); by default they
-  // end the process. A second SIGINT ends the job at once.
+  // If true, SIGTERM, SIGHUP, SIGUSR1 (Slurm's --signal=USR1@120) and the first SIGINT only set StopSignal(); by default
+  // they end the process. A second SIGINT ends the job at once.
   bool stop_on_signals = false;
   // The next four decide which MPI calls are made: if ranks pass different values, all use the least.
   // Longer buffers are split into several messages, because MPI counts in 32 bits; tests set it small.

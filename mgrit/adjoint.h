@@ -15,6 +15,7 @@
 // rank owns. (Guenther, Ruthotto, Schroder, Cyr, Gauger: Layer-parallel training of deep residual neural
 // networks, SIAM J. Math. Data Sci. 2, 2020, section 3.2.) Where the forward problem coarsens space, so does the
 // adjoint, by RestrictAdjoint and InterpolateAdjoint, and a coarse step is linearised at the restricted state.
+// A periodic problem, u_0 = u_N, has a periodic adjoint: dJ/du_0 is then the source of point 0, not the terminal value.
 // The converged adjoint does not depend on these transfers: it is always that of the fine steps. If they are the
 // transposes P^T and R^T of interpolation and restriction, the two-level adjoint cycle with F-relaxation is the
 // transpose of the forward cycle, as an approximate inverse at the C-points, so both converge at the same rate.
@@ -25,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -60,16 +62,23 @@ class AdjointProblem final : public Problem<S> {
   AdjointProblem(Problem<S>& problem, TimeGrid forward_time, StateAt state_at)
       : problem_(problem), forward_time_(forward_time), state_at_(std::move(state_at)) {}
 
-  void set_terminal(S lambda) { terminal_ = std::move(lambda); }
+  void set_terminal(S lambda) {
+    terminal_ = std::move(lambda);
+    has_terminal_ = true;
+  }
   void set_source(SourceAt source) { source_at_ = std::move(source); }
   TimeGrid time() const { return Reversed(forward_time_); }
   std::int64_t PointOf(std::int64_t forward_point) const { return forward_time_.steps - forward_point; }
 
   S Make(int level) override { return problem_.Make(level); }
-  // The initial guess of lambda is zero at all points but the first.
+  // The initial guess of lambda is zero at all points but the first; there, too, without a terminal value.
   void Initialize(std::int64_t point, double, S& lambda) override {
+    if (!has_terminal_) {
+      terminal_ = problem_.Make(0);
+      problem_.Initialize(0, forward_time_.At(0), terminal_);  // of finite numbers
+    }
     StateOperations<S>::Copy(terminal_, lambda);
-    if (point > 0) StateOperations<S>::Combine(0.0, terminal_, 0.0, lambda);
+    if (point > 0 || !has_terminal_) StateOperations<S>::Combine(0.0, terminal_, 0.0, lambda);
   }
   void Step(const StepInterval& interval, const S& lambda, S& out) override {
     const StepInterval forward = ForwardInterval(interval, forward_time_);
@@ -90,6 +99,11 @@ class AdjointProblem final : public Problem<S> {
   }
   bool PrefersMany() const override { return problem_.PrefersMany(); }
   bool IsInexact() const override { return problem_.IsInexact(); }
+  std::string WhyNotPeriodic() const override {
+    return has_terminal_
+               ? "the adjoint has a terminal value, which would be lost; give it as the source of point 0"
+               : "";
+  }
 
   bool CoarsensSpace() const override { return problem_.CoarsensSpace(); }
   void Restrict(int fine_level, const S& fine, S& coarse) override {
@@ -122,6 +136,7 @@ class AdjointProblem final : public Problem<S> {
   StateAt state_at_;
   SourceAt source_at_;
   S terminal_{};
+  bool has_terminal_ = false;
 };
 
 }  // namespace plait::mgrit

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/types/span.h"
 #include "mgrit/state.h"
@@ -53,6 +54,9 @@ class AnyProblem {
   // True if steps are only as accurate as StepInterval::InnerTolerance requests. A solve then converges only in an
   // iteration that used tight tolerances.
   virtual bool IsInexact() const { return false; }
+
+  // Why the solution needs the initial condition, as a clause of an error; "": it may be periodic (Options::periodic).
+  virtual std::string WhyNotPeriodic() const { return ""; }
 
   virtual void Copy(const State& x, State& y) = 0;
   // y = alpha x + beta y

@@ -11,6 +11,7 @@
 
 #include "comm/communicator.h"
 #include "comm/testing/world.h"
+#include "mgrit/adjoint.h"
 #include "mgrit/examples/heat_problem.h"
 #include "mgrit/examples/lorenz_problem.h"
 #include "mgrit/examples/serial_sweep.h"
@@ -57,6 +58,38 @@ std::vector<Options> Settings() {
   all.back().c_point_levels = 3;
   for (Options& options : all) options.periodic = true;
   return all;
+}
+
+struct ForcedWithAdjoint : Forced {
+  void StepAdjoint(const StepInterval& s, const double&, const double& lambda, double& out) override {
+    out = lambda / (1 - kLambda * s.dt());
+  }
+};
+
+// J = u_0 = u_N: lambda_i = a lambda_{i+1}, lambda_0 = a lambda_1 + 1 = lambda_N, hence lambda_N = 1 / (1 - a^N).
+TEST(Periodic, TheAdjointHasTheObjectiveAsSourceOfPointZero) {
+  ForcedWithAdjoint problem;
+  constexpr std::int64_t kSteps = 32;
+  const double factor = 1 / (1 - Forced::kLambda * kPeriod / static_cast<double>(kSteps));
+  const double closed = 1 / (1 - std::pow(factor, static_cast<double>(kSteps)));
+  for (Options options : Settings()) {
+    if (options.storage == Storage::kCPoints) continue;  // the adjoint needs the states of all points
+    options.max_iterations = 60;
+    const double state = 0, one = 1;  // the equation is linear: its adjoint does not depend on the state
+    AdjointProblem<double> adjoint(problem, {0, kPeriod, kSteps},
+                                   [&](std::int64_t) -> const double& { return state; });
+    adjoint.set_source([&](std::int64_t point) { return point == 0 ? &one : nullptr; });
+    Solver solver(adjoint, adjoint.time(), options, comm::testing::World());
+    EXPECT_LT(solver.Solve().last_residual_norm(), 8 * kSteps * kEps);
+    solver.Visit([&](std::int64_t point, const State& lambda) {
+      EXPECT_NEAR(Value<double>(lambda), closed * std::pow(factor, static_cast<double>(point % kSteps)),
+                  32 * kSteps * kEps)
+          << point;
+    });
+    adjoint.set_terminal(1);  // would be lost
+    const auto solve = [&] { Solver(adjoint, adjoint.time(), options, comm::testing::World()).Solve(); };
+    EXPECT_DEATH(solve(), "not periodic: the adjoint has a terminal value");
+  }
 }
 
 TEST(Periodic, OfAForcedEquationHasTheClosedForm) {

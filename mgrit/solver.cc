@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
@@ -38,6 +39,8 @@ Solver::Solver(AnyProblem& problem, const TimeGrid& time, const Options& options
                  communicator_),
       problem_(problem) {
   const int positions = hierarchy_.grid().partition().positions();
+  const std::string needed = options.periodic ? problem.WhyNotPeriodic() : "";
+  PLAIT_CHECK(needed.empty()) << "not periodic: " << needed;
   PLAIT_CHECK(positions == communicator_.size())
       << "a partition over " << positions << " ranks for a communicator of " << communicator_.size();
 }

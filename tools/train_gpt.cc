@@ -20,6 +20,7 @@
 #include "tools/text_training/begin.h"
 #include "tools/text_training/save_model.h"
 #include "tools/text_training/text_task.h"
+#include "tools/training/model_file.h"
 #include "tools/training/program.h"
 #include "tools/training/trainer.h"
 
@@ -66,7 +67,7 @@ void ReportModel(const GptSettings& settings, const text_training::TextTask& tas
 
 absl::Status Train(GptSettings& settings, const std::optional<text_training::InitialModel>& files, Run& run) {
   const Clock::time_point start = Clock::now();
-  PLAIT_RETURN_IF_ERROR(text_training::ProbeSaveModel(settings, run));
+  PLAIT_RETURN_IF_ERROR(training::ProbeModelFolder(settings.save_model, run));
   PLAIT_ASSIGN_OR_RETURN(const text_training::Corpus corpus, text_training::OpenText(settings, run));
   if (settings.prepare_only) return absl::OkStatus();
   PLAIT_ASSIGN_OR_RETURN(text_training::ModelOptions options,

@@ -17,6 +17,7 @@
 #include "tools/text_training/begin.h"
 #include "tools/text_training/save_model.h"
 #include "tools/text_training/text_task.h"
+#include "tools/training/model_file.h"
 #include "tools/training/program.h"
 #include "tools/training/trainer.h"
 
@@ -70,7 +71,7 @@ void ReportModel(const LlamaSettings& settings, const models::ModuleModel& model
 absl::Status Train(LlamaSettings& settings, const std::optional<text_training::InitialModel>& files,
                    Run& run) {
   run.log.Info("Device mesh created:\ndevice_mesh=" + training::DeviceMeshText(run.mesh));
-  PLAIT_RETURN_IF_ERROR(text_training::ProbeSaveModel(settings, run));
+  PLAIT_RETURN_IF_ERROR(training::ProbeModelFolder(settings.save_model, run));
   PLAIT_ASSIGN_OR_RETURN(const text_training::Corpus corpus, text_training::OpenText(settings, run));
   if (settings.prepare_only) return absl::OkStatus();
   PLAIT_ASSIGN_OR_RETURN(const text_training::ModelOptions options,

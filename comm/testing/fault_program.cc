@@ -39,9 +39,10 @@ void Misbehave(const Communicator& tp, const std::string& fault, const std::vect
   if (fault == "kill") kill(getpid(), SIGKILL);
   if (fault == "kill_under_sigterm") KillUnderSigterm(pids);
   if (fault == "terminate") kill(getpid(), SIGTERM);
+  if (fault == "hang_up") kill(getpid(), SIGHUP);
   if (fault == "stop") kill(getpid(), SIGSTOP);
   if (fault == "crash") raise(SIGSEGV);
-  if (fault == "sleep" || fault == "terminate") sleep(600);
+  if (fault == "sleep" || fault == "terminate" || fault == "hang_up") sleep(600);
   if (fault == "throw") throw std::runtime_error("the disk is on fire");
   if (fault == "allocate") values.resize(std::size_t{1} << 60);
   if (fault == "other_operation") tp.Broadcast(BufferOf(absl::MakeSpan(values)), 0);

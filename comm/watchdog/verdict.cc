@@ -218,8 +218,16 @@ Lines FindGuilty(const Reports& reports, double timeout_seconds, double now_seco
   if (gone.empty() && !failed && !overdue) return {};
   // First, for it explains the rest: a transport may fail or crash over calls that do not fit together.
   if (Lines lines = FindMismatched(reports); !lines.empty()) return lines;
+  // A rank that does not answer in time may only be slow, or wait in the call that the error of another has broken.
+  const bool only_silent = std::none_of(reports.begin(), reports.end(), [](const RankReport& r) {
+    return r.state != RankState::kAlive && r.state != RankState::kSilent;
+  });
+  if (failed && only_silent) {
+    Lines lines = FindFailed(reports);
+    lines.insert(lines.end(), gone.begin(), gone.end());
+    return lines;
+  }
   if (!gone.empty()) return gone;
-  if (failed) return FindFailed(reports);
   if (Lines lines = FindLate(reports, timeout_seconds, now_seconds); !lines.empty()) return lines;
   return FindCircle(reports, timeout_seconds);
 }

@@ -106,6 +106,19 @@ TEST(Verdict, ARankThatIsOutOfStepAccusesNobodyLater) {
               ElementsAre(HasSubstr("rank 1 (node, pid 101) is mismatched: it entered #9")));
 }
 
+TEST(Verdict, AnErrorIsToldBesideARankThatIsOnlySilent) {
+  auto reports =
+      Reports({{Call(9, kReduce, kWaiting, 1)}, {Call(8, kReduce, kDone, 1)}, {Call(8, kReduce, kDone, 1)}});
+  reports[1].position.failure = "UNAVAILABLE: disk";
+  reports[2].state = RankState::kSilent;
+  EXPECT_THAT(FindGuilty(reports, kTimeout, kNow),
+              ElementsAre("rank 1 (node, pid 101): UNAVAILABLE: disk",
+                          HasSubstr("rank 2 (node, pid 102) does not answer")));
+  // A rank that is gone explains errors of others.
+  reports[2].state = RankState::kDead;
+  EXPECT_THAT(FindGuilty(reports, kTimeout, kNow), ElementsAre(HasSubstr("rank 2 (node, pid 102) is dead")));
+}
+
 TEST(Verdict, TypeReductionRootAndTagAreComparedToo) {
   for (int what = 0; what < 4; ++what) {
     auto reports = Reports({{Call(9, kReduce, kWaiting, 12)}, {Call(9, kReduce, kDone, 12)}});

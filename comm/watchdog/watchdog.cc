@@ -20,6 +20,7 @@ namespace plait::comm {
 namespace {
 
 constexpr int kTickMilliseconds = 50;
+constexpr double kSuspensionSeconds = 1;  // a longer pause of this thread is one of the whole process
 
 // Each step looks at every link, and each rank sends four times a second: what arrives within this time shares a step.
 int MillisecondsToGather(std::size_t links) {
@@ -82,9 +83,11 @@ sigset_t HeldSignals(bool stop_on_signals) {
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   if (stop_on_signals) sigaddset(&set, SIGUSR1);
-  struct sigaction interrupt {};
-  sigaction(SIGINT, nullptr, &interrupt);
-  if (interrupt.sa_handler != SIG_IGN) sigaddset(&set, SIGINT);
+  for (const int signal : {SIGINT, SIGHUP}) {
+    struct sigaction action {};
+    sigaction(signal, nullptr, &action);
+    if (action.sa_handler != SIG_IGN) sigaddset(&set, signal);
+  }
   return set;
 }
 
@@ -150,7 +153,13 @@ class Watchdog::State {
 
  private:
   void Loop() {
+    double last = FlightRecorder::Now();
     while (!stopped_) {
+      const double now = FlightRecorder::Now();
+      if (const double pause = now - std::exchange(last, now); pause > kSuspensionSeconds) {
+        world_.recorder().NoteSuspension(pause);
+        endpoint_->OnSuspension(pause);
+      }
       std::vector<pollfd> wait = {{wake_, POLLIN, 0}, {held_signals_, POLLIN, 0}};
       for (Link* link : endpoint_->links()) {
         link->Flush();
@@ -172,7 +181,7 @@ class Watchdog::State {
   void OnSignal(int signal) {
     const bool insists = signal == SIGINT && std::exchange(interrupted_, true);
     if (!stop_on_signals_ || insists) {
-      return signal == SIGINT ? endpoint_->OnInterrupt() : endpoint_->OnSigterm();
+      return signal == SIGINT ? endpoint_->OnInterrupt() : endpoint_->OnTermination(signal);
     }
     int none = 0;
     signals_.stop_signal.compare_exchange_strong(none, signal);

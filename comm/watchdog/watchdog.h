@@ -8,10 +8,13 @@
 // rank on another node, or by rank 1 if there is only one node.
 //
 // SIGTERM is handled by this thread (threads of the program must be started after HoldSignals), so a launcher that
-// kills the job because one rank died cannot prevent the line. So is SIGINT, unless it is ignored: all ranks exit at
-// once with 130 and report no fault; the launcher prints "interrupted", or the watchdog if there is one rank. With
-// stop_on_signals the process continues after SIGTERM, SIGUSR1 and the first SIGINT: StopSignal() returns the first
-// that came, and the program ends by itself. Rank 0 then prints that another SIGINT ends the job at once.
+// kills the job because one rank died cannot prevent the line. SIGHUP, unless it is ignored, is handled as SIGTERM. So is
+// SIGINT, unless it is ignored: all ranks exit at once with 130 and report no fault; the launcher prints "interrupted",
+// or the watchdog if there is one rank. With stop_on_signals the process continues after SIGTERM, SIGHUP, SIGUSR1 and
+// the first SIGINT: StopSignal() returns the first that came, and the program ends by itself. Rank 0 then prints that
+// another SIGINT ends the job at once.
+//
+// Time in which a process did not run (SIGSTOP, a scheduler that suspends jobs) does not count as waiting on this rank.
 #ifndef PLAIT_COMM_WATCHDOG_WATCHDOG_H_
 #define PLAIT_COMM_WATCHDOG_WATCHDOG_H_
 
@@ -33,7 +36,7 @@ struct WatchdogOptions {
 
 class Watchdog {
  public:
-  // Blocks SIGTERM, SIGINT (unless ignored) and, with stop_on_signals, SIGUSR1, so that the watchdog handles them. Call
+  // Blocks SIGTERM, SIGINT and SIGHUP (unless ignored) and, with stop_on_signals, SIGUSR1, so that the watchdog handles them. Call
   // before other threads exist.
   static void HoldSignals(bool stop_on_signals);
 

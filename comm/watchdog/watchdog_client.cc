@@ -49,10 +49,15 @@ class WatchdogClient : public WatchdogEndpoint {
     Publish();
   }
 
-  void OnSigterm() override {
+  void OnSuspension(double seconds) override {
+    suspected_at_.reset();
+    server_seen_ += seconds;
+  }
+
+  void OnTermination(int signal) override {
     if (sigterm_deadline_) return;
     sigterm_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
-    SendSignal(SIGTERM);
+    SendSignal(ended_by_ = signal);
   }
 
   // The server got the signal too and ends the job; a second SIGINT ends this process at once.
@@ -95,7 +100,7 @@ class WatchdogClient : public WatchdogEndpoint {
   // SIGTERM may come from the launcher because another rank lost the server and ended first.
   void OnTerminated() {
     if (is_deputy_ && now_ > server_seen_ + kServerSilentSeconds) OnServerLost(RankState::kSilent);
-    _exit(128 + SIGTERM);
+    _exit(128 + ended_by_);
   }
 
   void OnServerLost(RankState state) {
@@ -184,6 +189,7 @@ class WatchdogClient : public WatchdogEndpoint {
   std::optional<double> server_lost_at_;
   std::optional<double> suspected_at_;
   std::optional<double> sigterm_deadline_, interrupt_deadline_;
+  int ended_by_ = 0;  // the signal of the former
 };
 
 }  // namespace

@@ -32,7 +32,9 @@ class WatchdogEndpoint {
   virtual std::vector<Link*> links() = 0;
   // Called a few times per second, and whenever something has arrived. May end the process.
   virtual void Step() = 0;
-  virtual void OnSigterm() = 0;
+  // This process did not run for that time: nobody is late because of it.
+  virtual void OnSuspension(double seconds) = 0;
+  virtual void OnTermination(int signal) = 0;  // SIGTERM or SIGHUP
   virtual void OnInterrupt() = 0;
 };
 

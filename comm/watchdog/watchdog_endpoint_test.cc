@@ -102,7 +102,7 @@ TEST(WatchdogClient, SendsMembersOfAGroupOnceAndWhenAsked) {
   client.Send(FrameKind::kTerminated, payload.Take());
   server->Step();
   usleep(static_cast<useconds_t>(1e6 * seconds.value_or(0.5)));
-  if (seconds) server->OnSigterm();
+  if (seconds) server->OnTermination(SIGTERM);
   client.Close();
   alarm(5);
   StepForever(*server);
@@ -122,7 +122,7 @@ TEST(WatchdogServer, NamesNobodyWhereTheWholeJobGetsASignal) {
   EXPECT_EXIT(EndRank1(SIGTERM, 0.0), testing::ExitedWithCode(128 + SIGTERM), "^$");
 }
 
-[[noreturn]] void EndRank0() {
+[[noreturn]] void EndRank0(int signal) {
   auto [client, link] = Connected();
   Meeting meeting;
   meeting.peers.push_back({"node7", kPid, Link()});
@@ -130,13 +130,15 @@ TEST(WatchdogServer, NamesNobodyWhereTheWholeJobGetsASignal) {
   FlightRecorder recorder;
   Signals signals;
   const auto server = MakeWatchdogServer(std::move(meeting), recorder, signals);
-  server->OnSigterm();
+  server->OnTermination(signal);
   StepForever(*server);
 }
 
 TEST(WatchdogServer, NamesItsOwnRank) {
-  EXPECT_EXIT(EndRank0(), testing::ExitedWithCode(128 + SIGTERM),
+  EXPECT_EXIT(EndRank0(SIGTERM), testing::ExitedWithCode(128 + SIGTERM),
               "^rank 0 \\(node7, pid 4711\\) was ended by signal 15 \\(Terminated\\)\n$");
+  EXPECT_EXIT(EndRank0(SIGHUP), testing::ExitedWithCode(128 + SIGHUP),
+              "^rank 0 \\(node7, pid 4711\\) was ended by signal 1 \\(Hangup\\)\n$");
 }
 
 }  // namespace

@@ -71,8 +71,14 @@ class WatchdogServer : public WatchdogEndpoint {
     Publish();
   }
 
-  void OnSigterm() override {
-    if (!sigterm_deadline_) sigterm_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
+  void OnSuspension(double seconds) override {
+    if (inquiry_ends_) *inquiry_ends_ += seconds;
+  }
+
+  void OnTermination(int signal) override {
+    if (sigterm_deadline_) return;
+    sigterm_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
+    ended_by_ = signal;
   }
 
   void OnInterrupt() override {
@@ -146,8 +152,8 @@ class WatchdogServer : public WatchdogEndpoint {
   void OnTerminated() {
     const bool alone = std::none_of(terminated_.begin(), terminated_.end(),
                                     [](const Termination& its) { return its.signal != 0; });
-    if (alone && peers_.size() > 1) PrintTerminated(0, SIGTERM);
-    EndJob(128 + SIGTERM);
+    if (alone && peers_.size() > 1) PrintTerminated(0, ended_by_);
+    EndJob(128 + ended_by_);
   }
 
   void PrintTerminated(int rank, int signal) {
@@ -242,13 +248,14 @@ class WatchdogServer : public WatchdogEndpoint {
   Signals& signals_;
   std::vector<RankReport> reports_;
   std::vector<bool> innocent_;
-  std::vector<Termination> terminated_;  // by SIGTERM or SIGINT
+  std::vector<Termination> terminated_;  // by SIGTERM, SIGHUP or SIGINT
   std::vector<bool> answered_;
   double now_ = 0;
   double last_published_ = 0;
   bool only_gone_ = false;
   std::optional<double> inquiry_ends_;
   std::optional<double> sigterm_deadline_;
+  int ended_by_ = 0;  // the signal of the former
 };
 
 }  // namespace

@@ -275,11 +275,12 @@ absl::Status History::WriteToJournal(absl::Span<const Scalar> scalars, absl::Spa
   return journal_.EndDraw();
 }
 
-absl::Status History::Append(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors) {
+absl::Status History::Append(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors,
+                             absl::Time time) {
   PLAIT_CHECK(open_) << path_ << " is closed";
   PLAIT_RETURN_IF_ERROR(WriteToJournal(scalars, vectors));
   if (!sinks_.empty()) {
-    const Draw draw{draws_, absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()), scalars, vectors};
+    const Draw draw{draws_, absl::ToDoubleSeconds(time - absl::UnixEpoch()), scalars, vectors};
     TellSinks([&](HistorySink& sink) { return sink.Add(draw); });
   }
   ++draws_;

@@ -34,6 +34,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "data/history/journal.h"
@@ -92,7 +93,9 @@ class History {
   // Appends one draw. InvalidArgument for a bad name, a metric given twice, an empty vector or one of another length
   // than before, a value that is not whole for an integer metric, or more than 16 MiB; ResourceExhausted or other errors
   // if the journal cannot be written. After an error the draw is not part of the history, which remains usable.
-  absl::Status Append(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors = {});
+  // `time`: of the draw, for exports that keep it.
+  absl::Status Append(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors = {},
+                      absl::Time time = absl::Now());
 
   // Writes all draws to the file now.
   absl::Status Commit();

@@ -52,7 +52,7 @@ struct Vector {
 // One draw, as passed to the sinks; the views are valid during that call only.
 struct Draw {
   std::int64_t draw = 0;
-  double unix_seconds = 0;  // when it was appended
+  double unix_seconds = 0;
   absl::Span<const Scalar> scalars = {};
   absl::Span<const Vector> vectors = {};
 };

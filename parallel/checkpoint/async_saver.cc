@@ -28,6 +28,7 @@ absl::Status AsyncSaver::Start(std::int64_t step, absl::Span<const TensorPiece> 
                                const CheckpointState& state) {
   PLAIT_RETURN_IF_ERROR(Finish());
   begin_ = Clock::now();
+  std::erase(options_.superseded, step);  // replaced by this one
   PLAIT_ASSIGN_OR_RETURN(SaveTask task, SaveTask::Prepare(comm_, root_, step, pieces, state, options_));
   std::vector<const void*> values = Copy(pieces, task);
   task_.emplace(std::move(task));

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -39,6 +40,9 @@ struct CheckpointState {
 
 struct SaveOptions {
   int keep_last = 0;  // keeps the newest N checkpoints, this one included; later steps always stay; 0: all
+  // Steps that the run went back behind when it resumed, StepsAfter(resumed) in step_folders.h: damaged, or of an
+  // attempt that was given up. They are removed before others, so that those that the run depends on stay.
+  std::vector<std::int64_t> superseded = {};
 };
 
 struct SaveReport {

@@ -8,7 +8,7 @@
 //     if (decision.stop) break;                       // decision.reason: "SIGTERM", ...
 //   }
 //
-// Saves every N steps or seconds. Saves and stops when any rank has received a signal (SIGTERM, SIGUSR1, SIGINT: see
+// Saves every N steps or seconds. Saves and stops when any rank has received a signal (SIGTERM, SIGHUP, SIGUSR1, SIGINT: see
 // comm::SessionOptions::stop_on_signals) or when the job's time is nearly over: its end (walltime.h) minus
 // margin_seconds, the longest save so far, and the longest time between two checks.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_SAVE_POLICY_H_

@@ -38,9 +38,6 @@ absl::Status CheckVisible(const std::string& folder, const std::vector<ShardSumm
   return absl::OkStatus();
 }
 
-// More than any disk needs that still works: a pause of a minute, and 10 MB/s for the files of all ranks.
-double SecondsToWrite(std::int64_t bytes) { return 60 + static_cast<double>(bytes) / 10e6; }
-
 absl::Status SyncFile(const std::string& path) {
   PLAIT_ASSIGN_OR_RETURN(const base::FileDescriptor file,
                          base::FileDescriptor::Open(path, base::FileDescriptor::Mode::kReadWrite));
@@ -95,7 +92,7 @@ absl::Status SaveTask::WriteValues(absl::Span<const void* const> values) {
 absl::StatusOr<SaveReport> SaveTask::Commit(const absl::Status& mine) {
   absl::Status flushed = mine;
   flushed.Update(Flush());
-  comm::LongBarrier(comm_, SecondsToWrite(layout_.TotalBytes()));
+  comm::LongBarrier(comm_, comm::SecondsToWrite(layout_.TotalBytes()));
   PLAIT_RETURN_IF_ERROR(GiveUpUnless(comm_.Agree(flushed)));
   const std::vector<ShardSummary> shards = GatherSummaries();
   absl::Status written;
@@ -141,7 +138,7 @@ absl::Status SaveTask::Publish(const std::vector<ShardSummary>& shards) const {
   PLAIT_RETURN_IF_ERROR(Passed(SavePoint::kPublished));
   PLAIT_RETURN_IF_ERROR(WriteLatest(root_, layout_.step));
   PLAIT_RETURN_IF_ERROR(Passed(SavePoint::kLatestWritten));
-  RetireOlder(root_, layout_.step, options_.keep_last);
+  RetireOlder(root_, layout_.step, options_.keep_last, options_.superseded);
   return absl::OkStatus();
 }
 

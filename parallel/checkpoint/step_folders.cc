@@ -194,12 +194,22 @@ absl::Status WriteLatest(const std::string& root, std::int64_t step) {
   return data::WriteWholeFile(absl::StrCat(root, "/", kLatest), NameOf(step) + "\n");
 }
 
-void RetireOlder(const std::string& root, std::int64_t step, int keep) {
+std::vector<std::int64_t> StepsAfter(const std::string& root, std::int64_t step) {
+  std::vector<std::int64_t> steps = CompleteSteps(root).value_or(std::vector<std::int64_t>());
+  std::erase_if(steps, [step](std::int64_t other) { return other <= step; });
+  return steps;
+}
+
+void RetireOlder(const std::string& root, std::int64_t step, int keep,
+                 const std::vector<std::int64_t>& superseded) {
   if (keep <= 0) return;
   std::vector<std::int64_t> steps = CompleteSteps(root).value_or(std::vector<std::int64_t>());
   steps.erase(std::lower_bound(steps.begin(), steps.end(), step), steps.end());
   const auto surplus = static_cast<std::int64_t>(steps.size()) - (keep - 1);
   if (surplus <= 0) return;
+  std::stable_partition(steps.begin(), steps.end(), [&superseded](std::int64_t other) {
+    return std::find(superseded.begin(), superseded.end(), other) != superseded.end();
+  });
   steps.resize(surplus);
   for (const std::int64_t old : steps)
     rename(StepFolder(root, old).c_str(), PartialFolder(root, old).c_str());

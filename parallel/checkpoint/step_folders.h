@@ -48,10 +48,14 @@ void RemovePartialFolder(const std::string& root, std::int64_t step);
 absl::Status PublishFolder(const std::string& root, std::int64_t step);
 absl::Status WriteLatest(const std::string& root, std::int64_t step);
 
-// Keeps the `keep` newest checkpoints up to and including `step`, and all of later steps (left by a run that was since
-// resumed from an earlier step); 0, or if `root` cannot be listed: keeps all. The others are renamed to ".partial", and
-// `root` is fsynced.
-void RetireOlder(const std::string& root, std::int64_t step, int keep);
+// Complete steps larger than `step`, ascending; none if `root` cannot be listed.
+std::vector<std::int64_t> StepsAfter(const std::string& root, std::int64_t step);
+
+// Keeps `keep` checkpoints up to and including `step`, and all of later steps (left by a run that was since resumed from
+// an earlier step); 0, or if `root` cannot be listed: keeps all. The `superseded` ones are the first to go, then the
+// oldest. They are renamed to ".partial", and `root` is fsynced.
+void RetireOlder(const std::string& root, std::int64_t step, int keep,
+                 const std::vector<std::int64_t>& superseded = {});
 // Collective over `comm`. Removes partial folders; each rank unlinks its own files, because unlinking a large file
 // takes about as long as writing its pages. Of a symbolic link only the link is removed. What cannot be removed is left
 // for the next save.

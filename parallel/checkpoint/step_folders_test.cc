@@ -64,6 +64,18 @@ TEST_F(StepFoldersTest, RetiredAreThoseBeyondTheNewest) {
   EXPECT_FALSE(fs::exists(PartialFolder(root_, 1)));
 }
 
+// A run resumed from 3: 4 was damaged, 5 and 6 are of an attempt that was given up.
+TEST_F(StepFoldersTest, SupersededOnesAreRetiredBeforeThoseTheRunDependsOn) {
+  for (const std::int64_t step : {1, 2, 3, 4, 5, 6, 7, 9}) Fill(StepFolder(root_, step), "index.h5");
+  EXPECT_EQ(StepsAfter(root_, 3), (std::vector<std::int64_t>{4, 5, 6, 7, 9}));
+  const std::vector<std::int64_t> superseded = {4, 5, 6, 9};  // 7 has been saved since
+  RetireOlder(root_, /*step=*/7, /*keep=*/4, superseded);
+  EXPECT_EQ(*CompleteSteps(root_), (std::vector<std::int64_t>{1, 2, 3, 7, 9}));
+  RetireOlder(root_, /*step=*/7, /*keep=*/2, superseded);
+  EXPECT_EQ(*CompleteSteps(root_), (std::vector<std::int64_t>{3, 7, 9}));
+  EXPECT_TRUE(StepsAfter(root_ + "/none", 3).empty());
+}
+
 // From now on the kernel answers system calls as the filter says.
 bool Install(absl::Span<sock_filter> filter) {
   const sock_fprog program = {.len = static_cast<std::uint16_t>(filter.size()), .filter = filter.data()};

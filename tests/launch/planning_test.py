@@ -61,6 +61,19 @@ class DryRunTest(launches.LaunchTest):
         self.assertTrue(self.launch("--dry-run", "--nproc=2").lines[-1].endswith(" -n 2 PROGRAM"))
 
 
+    def test_jobs_whose_hosts_are_not_read(self):
+        with open(self.path("hosts"), "w", encoding="utf-8") as file:
+            file.write("localhost slots=2\n")
+        for scheduler, variable in (("Grid Engine", "PE_HOSTFILE"), ("LSF", "LSB_JOBID")):
+            with self.subTest(scheduler):
+                environment = self.environment(**{variable: "7"})
+                run = self.launch("--dry-run", "--nproc=4", "--", "true", code=2, environment=environment)
+                self.assertEqual(run.errors, [f"launch: the hosts of a job of {scheduler} are not read; write them into a file, "
+                                              "one a line as NAME slots=N, and give it as --hostfile=FILE"])
+                run = self.launch("--dry-run", "--hostfile=hosts", "--", "true", environment=environment)
+                self.assertIn("RANKS=2", run.out)
+
+
 class BadInputTest(launches.LaunchTest):
     def fails(self, expected, *arguments, **environment):
         run = self.launch(*arguments, code=2, environment=self.environment(**environment))

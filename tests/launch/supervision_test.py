@@ -169,6 +169,16 @@ class TimeoutTest(launches.LaunchTest):
     def test_output_keeps_a_job_alive(self):
         self.ranks(2, "slow", flags=["--idle-timeout=4s"])
 
+    def test_time_of_a_suspended_job_does_not_count(self):
+        process = self.started(2, "slow", flags=["--idle-timeout=6s"], ready="line 1")
+        every = [process.pid] + [int(line.split()[0]) for line in self.processes()]
+        for pid in every:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(8)
+        for pid in every:
+            os.kill(pid, signal.SIGCONT)
+        self.ended(process, 0)
+
     def test_silent_ranks_are_named(self):
         run = self.ranks(2, "silent", flags=["--idle-timeout=1"], code=124)
         self.assertRegex(run.errors[-1], "last wrote: nothing from any rank$")

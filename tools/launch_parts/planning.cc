@@ -103,6 +103,13 @@ absl::StatusOr<std::vector<HostSlots>> AllHosts(const Settings& settings, const 
     for (const HostSlots& host : hosts) PLAIT_RETURN_IF_ERROR(CheckHost(settings.host_file, host.host, here));
     return hosts;
   }
+  // mpirun would start the ranks on the job's hosts, and not as they are planned here.
+  if (!here.unread_scheduler.empty() && here.job.host_file.empty()) {
+    return Wrong(
+        absl::StrCat("the hosts of a job of ", here.unread_scheduler,
+                     " are not read; write them into a file, one a line as NAME slots=N, and give it as "
+                     "--hostfile=FILE"));
+  }
   if (here.job.scheduler == comm::Scheduler::kPbs || here.job.scheduler == comm::Scheduler::kCobalt) {
     for (const HostSlots& host : hosts)
       PLAIT_RETURN_IF_ERROR(CheckKnown(here.job.host_file, host.host, here));
@@ -300,6 +307,11 @@ int AllocatedCores(const char* per_node, int otherwise) {
   return std::max(1, *std::min_element(counts->begin(), counts->end()));
 }
 
+std::string UnreadScheduler(const comm::Lookup& lookup) {
+  if (lookup("PE_HOSTFILE") != nullptr) return "Grid Engine";
+  return lookup("LSB_JOBID") != nullptr ? "LSF" : "";
+}
+
 absl::StatusOr<Surroundings> ReadSurroundings(const Settings& settings) {
   Surroundings here;
   here.job = comm::DetectJob();
@@ -308,6 +320,8 @@ absl::StatusOr<Surroundings> ReadSurroundings(const Settings& settings) {
   PLAIT_ASSIGN_OR_RETURN(here.starter, settings.starter == "auto"
                                            ? comm::FindStarter(in_slurm, commands)
                                            : comm::FindStarterNamed(settings.starter, commands));
+  if (here.job.scheduler == comm::Scheduler::kLocal)
+    here.unread_scheduler = UnreadScheduler(comm::ProcessEnvironment());
   const bool in_pbs = here.job.scheduler == comm::Scheduler::kPbs;
   here.cores = AllocatedCores(in_slurm ? std::getenv("SLURM_JOB_CPUS_PER_NODE")
                               : in_pbs ? std::getenv("NCPUS")

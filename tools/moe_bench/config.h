@@ -4,6 +4,7 @@
 
 #include <c10/core/ScalarType.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -55,6 +56,10 @@ struct Config {
   training::NamedValues values = {};  // all flags by name
 
   int slots() const { return placement == moe::PlacementPolicy::kHome ? 0 : replica_slots; }
+  // Of a rank: it has no more replicas than there are experts of other ranks.
+  int UsableSlots(int local_experts, int ranks) const {
+    return std::min(slots(), local_experts * (ranks - 1));
+  }
   int matrices() const { return gated ? 3 : 2; }
   moe::WorkloadOptions WorkloadOf(int experts, int ranks) const;
 };

@@ -30,7 +30,7 @@ double TeraflopsPerSecond(double rows, const Config& config, double step_ms) {
 
 std::string ModelTree(const Config& config, int local_experts, int ranks) {
   const std::int64_t dim = config.model_dim, hidden = config.hidden_size,
-                     slots = local_experts + config.slots();
+                     slots = local_experts + config.UsableSlots(local_experts, ranks);
   std::string attention;
   for (const char* name : {"q", "k", "v", "o"}) {
     absl::StrAppend(&attention, "    (linear_", name, "): ", models::LinearText(dim, dim, false), "\n");
@@ -56,7 +56,7 @@ std::string BenchmarkLine(const Config& config, int local_experts, int ranks) {
 }
 
 std::string MemoryLine(const Config& config, int local_experts, int ranks, std::int64_t expert_bytes) {
-  const int slots = std::min(config.slots(), local_experts * (ranks - 1));
+  const int slots = config.UsableSlots(local_experts, ranks);
   const double copy = config.mode == Mode::kDispatchOnly ? 0 : 2e-6 * static_cast<double>(expert_bytes);
   return absl::StrFormat(
       "[Memory] weights and gradients of a rank: home experts = %.6f MB, replicas at most = %.6f MB\n",

@@ -52,6 +52,8 @@ TEST(Lines, TheTreeShowsSlots) {
           "(h4toh): GroupedLinear(num_expert=14, in_features=4096, out_features=1024, bias=True, rank=0)\n"),
       std::string::npos)
       << tree;
+  // More slots than other ranks have experts stay empty.
+  EXPECT_NE(ModelTree(config, 2, 2).find("num_expert=4, in_features=1024"), std::string::npos);
   // Without replicas there are no slots for them; a gated expert has one more matrix and another activation.
   config.gated = true;
   config.placement = moe::PlacementPolicy::kHome;

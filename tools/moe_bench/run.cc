@@ -51,7 +51,7 @@ absl::Status RunConfiguration(const Config& config, int local_experts, const Ben
                               .gate_learns = layer.gate_learns(),
                               .weight_bytes = config.type == c10::kDouble ? 8 : 4,
                               .expert_bytes = layer.expert_bytes()};
-  StepReport report(config, ranks);
+  StepReport report(config, local_experts, ranks);
   for (int step = 0; step < config.num_steps; ++step) {
     PLAIT_ASSIGN_OR_RETURN(const StepFacts facts, layer.Step(step));
     PLAIT_ASSIGN_OR_RETURN(StepNumbers numbers, CombineRanks(config, step, sizes, facts, ranks));

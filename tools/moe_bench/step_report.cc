@@ -140,7 +140,7 @@ std::string StepReport::LoadText() const {
       Mean([](const StepNumbers& s) { return s.load.max_violation; }),
       Mean([](const StepNumbers& s) { return double{1.0} * s.load.dead_experts; }),
       Mean([](const StepNumbers& s) { return double{1.0} * s.load.replicas; }),
-      config_.slots() * ranks_.world.size());
+      config_.UsableSlots(local_experts_, ranks_.world.size()) * ranks_.world.size());
   if (has_stale > 0 && config_.slots() > 0) {
     absl::StrAppendFormat(
         &text, "[Load] with the replicas of the step before: overload_factor = %.3f (worst step %.3f)\n",

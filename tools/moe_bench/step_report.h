@@ -1,6 +1,6 @@
 // The results of a configuration: the numbers of all ranks, step by step, and the lines at its end.
 //
-//   StepReport report(config, ranks);
+//   StepReport report(config, local_experts, ranks);
 //   PLAIT_ASSIGN_OR_RETURN(const StepNumbers numbers, CombineRanks(config, step, sizes, facts, ranks));   // collective
 //   if (step >= config.warmup) report.Add(numbers);
 //   std::fputs(report.Text().c_str(), stdout);
@@ -45,7 +45,8 @@ absl::StatusOr<StepNumbers> CombineRanks(const Config& config, int step, const T
 
 class StepReport {
  public:
-  StepReport(const Config& config, const BenchRanks& ranks) : config_(config), ranks_(ranks) {}
+  StepReport(const Config& config, int local_experts, const BenchRanks& ranks)
+      : config_(config), local_experts_(local_experts), ranks_(ranks) {}
   void Add(const StepNumbers& step) { steps_.push_back(step); }
   // The summary in CCFuser's format, then the lines that it does not have. Requires at least one step.
   std::string Text() const;
@@ -61,6 +62,7 @@ class StepReport {
   std::string CriticalPathText() const;
 
   const Config& config_;
+  int local_experts_;
   const BenchRanks& ranks_;
   std::vector<StepNumbers> steps_;
 };

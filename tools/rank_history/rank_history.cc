@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "data/history/settings_line.h"
@@ -101,6 +102,7 @@ absl::Status RankHistory::Append(absl::Span<const data::Scalar> scalars,
   if (!agreed_.ok()) return agreed_;
   // An unknown name is a local error on one rank: the next all-gather reports it to all.
   own_.Update(block_.AddDraw(scalars, vectors));
+  times_.push_back(absl::Now());
   ++draws_;
   return block_.draws() >= gather_every_ ? Gather() : absl::OkStatus();
 }
@@ -122,6 +124,7 @@ absl::Status RankHistory::Gather() {
   if (failed) return agreed_ = group_.Agree(own_);
   if (history_ != nullptr) WriteDraws(block);
   block_.Clear();
+  times_.clear();
   return absl::OkStatus();
 }
 
@@ -129,7 +132,7 @@ absl::Status RankHistory::Gather() {
 void RankHistory::WriteDraws(const GatheredBlock& block) {
   for (std::int64_t draw = 0; draw < block.draws && own_.ok(); ++draw) {
     const ReducedDraw& reduced = block_.Reduce(block, draw);
-    own_.Update(history_->Append(reduced.scalars, reduced.vectors));
+    own_.Update(history_->Append(reduced.scalars, reduced.vectors, times_[draw]));
   }
 }
 

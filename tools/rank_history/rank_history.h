@@ -36,6 +36,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "comm/communicator.h"
 #include "data/history/history.h"
@@ -97,6 +98,7 @@ class RankHistory {
   comm::Communicator group_;
   int gather_every_;
   RankBlock block_;
+  std::vector<absl::Time> times_;           // of the draws of block_
   std::unique_ptr<data::History> history_;  // on rank 0
   absl::Status own_;                        // this rank's first error, until all ranks are told
   absl::Status agreed_;                     // what every rank was told

@@ -8,6 +8,8 @@
 
 #include <cmath>
 #include <csignal>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -337,6 +339,40 @@ TEST(RankHistory, FeedsTheExports) {
             "2,0.5,0.5,0.5,0\n");
   EXPECT_THAT(*data::ReadWholeFile(lines), HasSubstr("{\"draw\":1,\"loss\":\"NaN\",\"loss_min\":\"NaN\""));
   EXPECT_FALSE(fs::is_empty(folder));
+}
+
+// Of the records of a TensorBoard file: a length of 8 bytes, a checksum of 4, the event, a checksum of 4. An event begins
+// with field 1, its time, a double.
+std::vector<double> TimesOfEvents(const std::string& folder) {
+  const std::string bytes = *data::ReadWholeFile(fs::directory_iterator(folder)->path().string());
+  std::vector<double> times;
+  for (std::size_t at = 0; at + 12 < bytes.size();) {
+    std::uint64_t length = 0;
+    std::memcpy(&length, bytes.data() + at, sizeof length);
+    EXPECT_EQ(bytes[at + 12], '\x09');
+    std::memcpy(&times.emplace_back(), bytes.data() + at + 13, sizeof(double));
+    at += 16 + length;
+  }
+  return times;
+}
+
+// Not of the all-gather, which comes later.
+TEST(RankHistory, DrawsHaveTheTimeAtWhichTheyWereGiven) {
+  const std::string folder = NewPath("times_tb");
+  auto history = *RankHistory::Create(World(), {.path = NewPath("times.h5"),
+                                                .metrics = Loss(),
+                                                .gather_every = 2,
+                                                .exports = {.tensorboard = folder}});
+  for (int step = 0; step < 4; ++step) {
+    usleep(100'000);
+    ASSERT_TRUE(history->Append({{"loss", 0.5}}).ok());
+  }
+  ASSERT_TRUE(history->Close().ok());
+  if (World().rank() != 0) return;
+  const std::vector<double> times = TimesOfEvents(folder);
+  ASSERT_GE(times.size(), 4U);
+  for (std::size_t i = times.size() - 3; i < times.size(); ++i)
+    EXPECT_GE(times[i] - times[i - 1], 0.099) << i;
 }
 
 // So that the corrected command works.

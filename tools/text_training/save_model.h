@@ -11,10 +11,8 @@
 
 namespace plait::text_training {
 
-// Call before training. An error if the directory cannot be written. Both do nothing without --save-model.
-absl::Status ProbeSaveModel(const TextSettings& settings, const training::Run& run);
-
-// Collects all parameters, in compute dtype, on rank 0, which writes them. Not for models with experts.
+// Collects all parameters, in compute dtype, on rank 0, which writes them. Not for models with experts. Does nothing
+// without --save-model.
 absl::Status SaveModel(const TextSettings& settings, const training::Run& run, const ModelOptions& options,
                        const Corpus& corpus, training::ShardedModel& model);
 

@@ -168,7 +168,7 @@ absl::Status TextTask::BeforeFirstStep() {
         "evaluations do, of which --eval-interval=0 has none");
   }
   if (!settings_.EvaluatesAt(0)) return absl::OkStatus();
-  if (samples() && prompt_ != settings_.sample_prompt) {
+  if (samples() && !corpus_.tokenizer->Encode(settings_.sample_prompt).ok()) {
     run_.log.Warning("--sample-prompt: characters outside the vocabulary are dropped");
   }
   const double begin = NowSeconds();

@@ -41,6 +41,7 @@ class EpochSampler {
   std::int64_t epoch() const { return sampler_.epoch(); }  // from 0
   std::int64_t position() const { return sampler_.position(); }
   std::int64_t samples() const { return samples_; }
+  std::int64_t steps_per_epoch() const { return sampler_.batches_per_epoch(); }
   std::int64_t run_position() const { return epoch() * samples_ + position(); }  // of all epochs
   // "at epoch 2, sample 80".
   std::string Position() const;

@@ -54,7 +54,7 @@ struct Run {
   Console& console;
   RunEnvironment environment;
   std::optional<parallel::Checkpoint> checkpoint;  // to resume from
-  // Whether SIGTERM, SIGUSR1 and SIGINT await this program, which has to ask session.StopSignal().
+  // Whether SIGTERM, SIGHUP, SIGUSR1 and SIGINT await this program, which has to ask session.StopSignal().
   bool polls_stop_signals = false;
   int stopped = 0;  // exit code if a signal or the job's end stopped the run (StoppedBy); else 0
 };

@@ -121,6 +121,13 @@ absl::StatusOr<Checkpoint> OpenAndAdopt(const std::string& folder, const std::st
 
 }  // namespace
 
+parallel::SaveOptions SaveOptionsOf(const Settings& settings, const std::optional<Checkpoint>& resumed) {
+  parallel::SaveOptions options = {.keep_last = settings.keep_last};
+  if (resumed.has_value())
+    options.superseded = parallel::StepsAfter(base::FromUser(settings.checkpoint_dir), resumed->step());
+  return options;
+}
+
 absl::StatusOr<CheckpointPlace> OpenCheckpointPlace(const std::string& program, Settings& settings,
                                                     SettingsTable& table, const comm::Communicator& world,
                                                     const std::string& job_id,

@@ -47,6 +47,10 @@ absl::StatusOr<CheckpointPlace> OpenCheckpointPlace(const std::string& program, 
                                                     const std::string& job_id,
                                                     const std::function<void(const std::string&)>& say);
 
+// Local. --keep-last, and which checkpoints of --checkpoint-dir the run goes back behind if it resumes from `resumed`.
+parallel::SaveOptions SaveOptionsOf(const Settings& settings,
+                                    const std::optional<parallel::Checkpoint>& resumed);
+
 // Local. INVALID_ARGUMENT "FOLDER: checkpoint of another run: NAME is X there and Y here" for the first fact that
 // differs. Facts that the checkpoint lacks, as those of earlier versions may, are not compared.
 absl::Status CompareFacts(const parallel::Checkpoint& checkpoint, const NamedValues& facts);

@@ -166,8 +166,8 @@ void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
   table.Add("trace", &trace, "writes a Chrome trace of all ranks (Perfetto opens it)");
   table.Add("checkpoint_dir", &checkpoint_dir,
             "directory for checkpoints: every --checkpoint-interval, and after the step in which SIGTERM, "
-            "SIGUSR1 or ^C "
-            "comes, or before the job's time is over; then the exit code is 143 (^C: 130; a second ^C ends "
+            "SIGHUP, SIGUSR1 or ^C comes, or before the job's time is over; then the exit code is 143 (^C: "
+            "130; a second ^C ends "
             "at once)");
   table.Add("checkpoint_interval", &checkpoint_interval,
             "save a checkpoint every N steps; 0: after each evaluation", OnResume::kFree,

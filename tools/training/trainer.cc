@@ -82,7 +82,7 @@ Trainer::Trainer(Run& run, TrainingTask& task)
   policy_.emplace(run.world, parallel::SavePolicyOptions{.every_steps = settings_.checkpoint_interval});
   if (settings_.checkpoint_dir.empty()) return;
   saver_.emplace(run.world, base::FromUser(settings_.checkpoint_dir),
-                 parallel::SaveOptions{.keep_last = settings_.keep_last});
+                 SaveOptionsOf(settings_, run.checkpoint));
 }
 
 absl::Status Trainer::Prepare() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "base/path.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
+#include "tools/training/model_file.h"
 
 namespace plait::vit_training {
 namespace {
@@ -129,11 +131,8 @@ hugging_face::SaveOptions WithPreprocessor(const std::string& text) {
 absl::Status CheckSavedModel(const VitSettings& settings, const vit::VitOptions& options,
                              const training::Run& run) {
   if (settings.save_model.empty()) return absl::OkStatus();
-  absl::Status status = vit::CheckLayout(options);
-  if (status.ok() && run.world.rank() == 0) {
-    status = base::ProbeWritableFolder(base::FromUser(settings.save_model));
-  }
-  return run.world.Agree(base::Prefixed(status, "--save-model"));
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(vit::CheckLayout(options), "--save-model"));
+  return training::ProbeModelFolder(settings.save_model, run);
 }
 
 absl::Status SaveModel(const VitSettings& settings, const vit::VitOptions& options,
@@ -143,16 +142,15 @@ absl::Status SaveModel(const VitSettings& settings, const vit::VitOptions& optio
   const std::string folder = base::FromUser(settings.save_model);
   const hugging_face::Layout layout = vit::HuggingFaceLayout();
   std::vector<hugging_face::FileTensor> tensors;
-  for (const auto& [name, value] : model.WholeParameters()) {
+  const std::map<std::string, at::Tensor> values = model.WholeParameters();
+  for (const auto& [name, value] : values) {
     for (hugging_face::FileTensor& part : layout(name, value)) tensors.push_back(std::move(part));
   }
   PLAIT_RETURN_IF_ERROR(model.status());
-  absl::Status written;
-  if (run.world.rank() == 0) {
-    written = hugging_face::Save(folder, tensors, vit::ConfigText(options, class_names),
-                                 WithPreprocessor(vit::PreprocessorText(preprocessor, options.image_size)));
-  }
-  PLAIT_RETURN_IF_ERROR(run.world.Agree(base::Prefixed(written, "--save-model")));
+  PLAIT_RETURN_IF_ERROR(training::WriteModel(run, values, [&] {
+    return hugging_face::Save(folder, tensors, vit::ConfigText(options, class_names),
+                              WithPreprocessor(vit::PreprocessorText(preprocessor, options.image_size)));
+  }));
   run.log.Info(absl::StrCat("model saved in ", folder, "/model.safetensors"));
   return absl::OkStatus();
 }

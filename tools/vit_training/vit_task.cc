@@ -94,7 +94,9 @@ bool VitTask::done() const {
 }
 
 training::TaskProgress VitTask::progress() const {
-  if (settings_.max_iters > 0) {
+  const bool epochs_end_first =
+      settings_.epochs > 0 && settings_.epochs * sampler_.steps_per_epoch() < settings_.max_iters;
+  if (settings_.max_iters > 0 && !epochs_end_first) {
     return {absl::StrCat("step ", step_ + 1, " of ", settings_.max_iters), step_, settings_.max_iters};
   }
   return {absl::StrCat("epoch ", sampler_.epoch() + 1, " of ", settings_.epochs), sampler_.run_position(),

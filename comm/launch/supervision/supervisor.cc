@@ -36,6 +36,7 @@ constexpr std::array<int, 2> kOfEveryProcess = {SIGTERM, SIGINT};
 constexpr double kSecondsForLauncher = 1;  // to notice that its ranks are gone
 constexpr double kSecondsToDrain = 2;      // for output and agents after the launcher's end
 constexpr double kSecondsToKill = 5;
+constexpr double kSecondsSuspended = 3;  // without a step, which a second ends
 
 // The steps by which a job is ended.
 enum class Stage { kRunning, kAsked, kTerminated, kKilled, kLauncherKilled };
@@ -138,7 +139,9 @@ class Supervisor {
     for (const auto& [socket, connection] : registry_->connections()) {
       wait.push_back({.fd = holds ? -1 : socket, .events = POLLIN, .revents = 0});
     }
+    const double before = NowSeconds();
     poll(wait.data(), wait.size(), MillisecondsToNextDeadline());
+    if (NowSeconds() > before + kSecondsSuspended) resumed_at_ = NowSeconds();
     if (output_.waits()) output_.WriteWaiting();
     for (std::size_t i = first; i < wait.size(); ++i) {
       if (wait[i].revents == 0) continue;
@@ -157,12 +160,12 @@ class Supervisor {
     double next = deadline_;
     for (const double limit : {IdleDeadline(), TimeDeadline()}) next = std::min(next, limit);
     if (std::isinf(next)) return -1;
-    return static_cast<int>(std::clamp((next - NowSeconds()) * 1000 + 1, 0.0, 60000.0));
+    return static_cast<int>(std::clamp((next - NowSeconds()) * 1000 + 1, 0.0, 1000.0));
   }
 
   double IdleDeadline() const {
     if (options_.idle_timeout_seconds <= 0 || stage_ != Stage::kRunning || HoldsRanks()) return INFINITY;
-    return std::max({start_, output_.last_write(), held_at_}) + options_.idle_timeout_seconds;
+    return std::max({start_, output_.last_write(), held_at_, resumed_at_}) + options_.idle_timeout_seconds;
   }
   double TimeDeadline() const {
     if (options_.timeout_seconds <= 0 || stage_ != Stage::kRunning) return INFINITY;
@@ -385,6 +388,9 @@ class Supervisor {
   double launcher_ended_at_ = 0;
   double heard_at_ = 0;  // when an agent's bytes were last passed on
   double held_at_ = 0;   // when the ranks' output was last left unread
+  // When this process, and probably the job, was last suspended (SIGSTOP, a scheduler that suspends jobs), or had no
+  // deadline to wait for.
+  double resumed_at_ = 0;
   double start_ = 0;
   Stage stage_ = Stage::kRunning;
   Reason reason_ = Reason::kNone;

@@ -10,7 +10,7 @@
 //   get SIGKILL, and the launcher SIGTERM and 1 s later SIGKILL. Another SIGINT, SIGTERM or SIGHUP goes to the next
 //   step at once; without agents, a second SIGINT is forwarded as such, since a rank that saves its state after the
 //   first one would ignore SIGTERM.
-// - No output for `idle_timeout_seconds`, or a run longer than `timeout_seconds`: SIGTERM, SIGKILL after the grace
+// - No output for `idle_timeout_seconds` (not counted while this process is suspended), or a run longer than `timeout_seconds`: SIGTERM, SIGKILL after the grace
 //   period; exit code 124, and a last line that says which ranks wrote last, and when.
 // - If a rank fails, the launcher ends the others, or after the grace period the supervisor does. The last lines
 //   name the rank that failed first, how, and its last lines of output.

@@ -1,0 +1,51 @@
+// A job that a scheduler suspends for longer than the timeout, which is that of this job, and then continues.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "comm/communicator.h"
+#include "comm/testing/world.h"
+
+namespace plait::comm {
+namespace {
+
+std::vector<std::int32_t> PidsOfRanks() {
+  std::int32_t mine[1] = {getpid()};
+  std::vector<std::int32_t> pids(testing::World().size());
+  testing::World().AllGather(BufferOf(absl::MakeSpan(mine)), BufferOf(absl::MakeSpan(pids)));
+  return pids;
+}
+
+// The process that does it, once others wait for this rank.
+pid_t SuspendSoon(const std::vector<std::int32_t>& ranks, int seconds) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  usleep(500'000);
+  for (const std::int32_t rank : ranks) kill(rank, SIGSTOP);
+  sleep(seconds);
+  for (const std::int32_t rank : ranks) kill(rank, SIGCONT);
+  _exit(0);
+}
+
+TEST(Suspension, DoesNotCountTowardsTheTimeout) {
+  const std::vector<std::int32_t> ranks = PidsOfRanks();
+  if (testing::World().rank() == 1) {
+    const pid_t child = SuspendSoon(ranks, /*seconds=*/5);
+    int status = -1;
+    while (waitpid(child, &status, 0) != child) {
+    }
+    EXPECT_EQ(status, 0);
+    usleep(500'000);  // the watchdogs may find that it was too long
+  }
+  std::int64_t sum[1] = {testing::World().rank() + 1};
+  testing::World().AllReduce(BufferOf(absl::MakeSpan(sum)));
+  EXPECT_EQ(sum[0], 3);
+}
+
+}  // namespace
+}  // namespace plait::comm
