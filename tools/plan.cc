@@ -1,4 +1,6 @@
 // Predicts memory, traffic and time of a run, and suggests a mesh: tools/plan_parts/README.md.
+#include <ATen/Parallel.h>
+
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -66,6 +68,7 @@ absl::Status Plan(const PlanSettings& settings) {
 
 // Collective.
 absl::Status WriteCluster(const PlanSettings& settings, const comm::Communicator& world) {
+  at::set_num_threads(settings.trainer->threads);
   PLAIT_ASSIGN_OR_RETURN(const CalibrationModel model, CalibrationModelOf(settings));
   PLAIT_ASSIGN_OR_RETURN(const parallel::Cluster cluster, Calibrate(world, model));
   absl::Status written;

@@ -89,10 +89,12 @@ absl::Status Train(VitSettings& settings, const InitialModel& files, Run& run) {
     return absl::OkStatus();
   }
   PLAIT_ASSIGN_OR_RETURN(const data::ImageSets images, OpenImages(settings, run));
-  run.log.Info(image_training::DataLine(images));
+  PLAIT_ASSIGN_OR_RETURN(const vit::Preprocessor preprocessor, PreprocessorOf(settings, images, run));
+  data::ImageSets scaled = images;
+  scaled.scale = {.mean = preprocessor.mean, .deviation = preprocessor.deviation};
+  run.log.Info(image_training::DataLine(scaled));
   PLAIT_ASSIGN_OR_RETURN(const vit::VitOptions options, OptionsOf(settings, run, images, files));
   PLAIT_RETURN_IF_ERROR(CheckSavedModel(settings, options, run));
-  PLAIT_ASSIGN_OR_RETURN(const vit::Preprocessor preprocessor, PreprocessorOf(settings, images, run));
   const std::vector<std::string> class_names = ClassNamesOfModel(images, files, run);
   VitTask task(settings, run, images, options, files, preprocessor, class_names);
   run.log.Info(absl::StrCat("len(train_set)=", images.train->samples()));

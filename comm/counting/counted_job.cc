@@ -91,7 +91,9 @@ class CountingBackend final : public Backend {
   }
   std::unique_ptr<PendingWork> Start(const Request& request) override {
     Run(request);
-    return std::make_unique<CountedWork>(IsPointToPoint(request.operation));
+    // A caller may test a barrier for as long as it is not complete.
+    const bool at_once = IsPointToPoint(request.operation) || request.operation == Operation::kBarrier;
+    return std::make_unique<CountedWork>(at_once);
   }
 
   std::unique_ptr<Backend> Split(int color, int key) override { return SplitNamed(color, key, ""); }

@@ -67,6 +67,13 @@ TEST(CountedJob, OthersBringWhatOneBrings) {
   EXPECT_EQ(value[0], 7);
 }
 
+TEST(CountedJob, ABarrierIsCompleteAtOnce) {
+  const CountedJob job(kRanks, {});
+  Work barrier = job.World(1).BarrierAsync();
+  EXPECT_TRUE(barrier.Test());
+  barrier.Wait();
+}
+
 TEST(CountedJob, PartsOfAnAllToAllAreWhatOneHasForItself) {
   const CountedJob job(3, {});
   const Communicator world = job.World(1);

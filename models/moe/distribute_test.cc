@@ -105,6 +105,18 @@ TEST(DistributeExperts, InitialValuesAreThoseOfOneRank) {
   }
 }
 
+TEST(DistributeExperts, AReplicaCostsThisRanksPartOfAnExpert) {
+  if (World().size() % 2 != 0) return;
+  MoeOptions options = Options();
+  options.hidden = 12;
+  const auto model = MakeModel(options);
+  const comm::DeviceMesh mesh = MeshOf(/*ep=*/1, /*tp=*/2);
+  ASSERT_TRUE(tensor_parallel::Parallelize(*model, mesh, tensor_parallel::DefaultPlan(*model, 2), {}).ok());
+  for (const MoeMlp* layer : model->moe_layers()) EXPECT_EQ(layer->options().planner.cost.hidden, 12);
+  ASSERT_TRUE(DistributeExperts(*model, mesh).ok());
+  for (const MoeMlp* layer : model->moe_layers()) EXPECT_EQ(layer->options().planner.cost.hidden, 6);
+}
+
 // The refusal, the same on all ranks, and nothing changed.
 void ExpectRefused(const MoeOptions& options, const std::string& text, bool splits_sequences = false,
                    int tp = 1) {

@@ -112,6 +112,8 @@ bool MoeMlp::training() const { return module_->is_training(); }
 
 void MoeMlp::UseRanks(const MoeRanks& ranks) {
   ranks_ = ranks;
+  // A rank fetches and computes its part of an expert along tp, the same on all ranks that share experts.
+  options_.planner.cost.hidden = experts_.in.size(1);
   layer_of_ranks_.emplace(ranks.experts, ExpertLayerOptions{.experts = options_.gate.experts,
                                                             .mlp = {.activation = options_.activation},
                                                             .chunks = options_.chunks});
@@ -214,7 +216,7 @@ void MoeMlp::EndStep(bool updated) {
 
 void MoeMlp::ResetBlock(const models::ModuleModel& model, double deviation, double out_deviation) const {
   models::DrawNormal(router_, model.PlacementOf(router_), deviation);
-  // Without noise at first (Shazeer et al., appendix A).
+  // The noise begins with a deviation of softplus(0) = ln 2, the same for all tokens and experts.
   models::Fill(noise_, 0);
   models::Fill(bias_, 0);
   if (!shared_in_.has_value()) return;

@@ -94,7 +94,7 @@ class MoeMlp {
   // The shared expert's layers, for parallel/tensor. `name`: prefix in the state dict.
   std::vector<tensor_parallel::SplitGroup> SplitGroups(const std::string& name);
 
-  // For DistributeExperts.
+  // For DistributeExperts, after it has cut the experts: options().planner.cost is then that of this rank's part.
   void UseRanks(const MoeRanks& ranks);
   const ExpertWeights& experts() const { return experts_; }
   std::vector<at::Tensor> router_parameters() const;

@@ -67,7 +67,7 @@ std::string ConfigText(const VitOptions& options, const std::vector<std::string>
     const bool named = k < static_cast<std::int64_t>(class_names.size()) && !class_names[k].empty();
     const std::string name = named ? class_names[k] : absl::StrCat("LABEL_", k);
     names[absl::StrCat(k)] = name;
-    numbers[name] = k;
+    numbers.emplace(name, k);  // the first of two classes of a name, as of models that other programs write
   }
   const nlohmann::ordered_json config = {{"architectures", {"ViTForImageClassification"}},
                                          {"model_type", "vit"},

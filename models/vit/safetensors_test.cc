@@ -74,6 +74,13 @@ TEST(HuggingFaceVit, HasTheNamesOfItsClasses) {
   EXPECT_EQ(files->class_names(), expected);
 }
 
+// As of models that other programs write: label2id has one number for each name.
+TEST(HuggingFaceVit, OfTwoClassesOfANameTheFirstHasIt) {
+  const std::string text = ConfigText(Drawn(true, at::kFloat).options(), {"cat", "frog", "cat"});
+  EXPECT_NE(text.find("\"cat\": 0,"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\"cat\": 2"), std::string::npos) << text;
+}
+
 // Checkpoints keep the names as lines: a break within one would give all later classes the name of another.
 TEST(HuggingFaceVit, RefusesNamesWithLineBreaks) {
   const std::string folder = Folder("line_breaks");

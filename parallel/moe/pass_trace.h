@@ -29,8 +29,9 @@ struct PassTrace {
     double permutation = 0;  // sorting rows by expert, and back
     double dispatch = 0;     // to the ranks of the experts; backward: of the gradients
     double experts = 0;
-    double processor =
-        0;  // CPU time of this thread in `experts`, without the time of other ranks on the same core
+    // CPU time in `experts` of the thread that makes the passes, without the time of other ranks on the same core. Of
+    // LibTorch's other threads, which share the products, it has nothing.
+    double processor = 0;
     double combine = 0;  // back to the ranks of the tokens, and their sum
   };
   Phases forward, backward;

@@ -160,7 +160,11 @@ PipelineExecutor::PipelineExecutor(DataParallel& engine, models::BlockModel& mod
 }
 
 const PipelineMicroBatch& PipelineExecutor::BatchOf(int micro_batch) {
-  for (; asked_ <= micro_batch; ++asked_) batches_[asked_] = next_(asked_);
+  for (; asked_ <= micro_batch; ++asked_) {
+    const std::int64_t begin = NowNs();
+    batches_[asked_] = next_(asked_);
+    next_ns_ += NowNs() - begin;
+  }
   return batches_.at(micro_batch);
 }
 
@@ -174,7 +178,9 @@ PipelineStep PipelineExecutor::Run(const NextMicroBatch& next, bool final) {
   PipelineStep step;
   for (std::size_t i = 0; i < actions.size(); ++i) {
     std::size_t ahead = i;
+    const std::int64_t before = next_ns_;
     while (ahead < std::min(i + kPostedAhead, actions.size()) && Post(actions[ahead])) ++ahead;
+    step.batch_ns += next_ns_ - before;
     BeginStage(actions[i].stage, BlockBehind(i));
     const std::int64_t begin = NowNs(), waited = messages_.waited_ns();
     Do(actions[i], i + 1 == last, step);

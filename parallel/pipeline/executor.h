@@ -58,6 +58,9 @@ struct PipelineStep {
   std::vector<models::LossSum> losses;  // by micro-batch, detached; on the rank of the last stage, else empty
   std::vector<ActionTime> timeline;     // in order
   int most_in_flight = 0;               // largest number of (stage, micro-batch) pairs between F and B or W
+  // Time in NextMicroBatch outside of the actions' times: receives, which other stages than the first post before an
+  // action, need the input's shape.
+  std::int64_t batch_ns = 0;
 };
 
 // Runs all blocks of the model together, by a layer-parallel solver; this rank's engine has `count` of them, from
@@ -140,8 +143,9 @@ class PipelineExecutor {
   StageMessages messages_;
   std::vector<int> local_;  // by block of the model: its number in the engine, or -1
   NextMicroBatch next_;
-  bool final_ = true;  // of the step
-  int asked_ = 0;      // micro-batches requested in this step so far
+  bool final_ = true;         // of the step
+  int asked_ = 0;             // micro-batches requested in this step so far
+  std::int64_t next_ns_ = 0;  // time in next_, of all steps
   std::map<int, PipelineMicroBatch> batches_;
   std::map<std::pair<int, int>, Flight> flights_;  // by stage and micro-batch
 };

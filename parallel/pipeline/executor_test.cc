@@ -12,9 +12,12 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -178,6 +181,28 @@ TEST(PipelineExecutor, ReceivesAreStartedInTheOrderOfSends) {
     const std::vector<std::string> sends = MessagesOfAll(comm::Operation::kSend, first);
     EXPECT_FALSE(sends.empty());
     EXPECT_EQ(MessagesOfAll(comm::Operation::kReceive, first), sends);
+  }
+}
+
+// In the first stage's forwards; on other ranks before these begin, as their receives need the input's shape.
+TEST(PipelineExecutor, TimeOfMakingBatchesIsKnown) {
+  constexpr std::chrono::milliseconds kEach(5);
+  constexpr std::int64_t kAll = kMicroBatches * std::chrono::nanoseconds(kEach).count();
+  Pipeline p(ScheduleKind::k1F1B);
+  const auto executor = *PipelineExecutor::Create(*p.engine, p.model, World(), p.schedule, p.stages);
+  const PipelineStep step = executor->Run([&](int k) {
+    std::this_thread::sleep_for(kEach);
+    return PipelineMicroBatch{BatchOf(k), 1.0};
+  });
+  std::int64_t forward = 0;
+  for (const ActionTime& time : step.timeline) {
+    if (time.action.kind == ActionKind::kForward) forward += time.end_ns - time.begin_ns;
+  }
+  if (World().rank() == 0) {
+    EXPECT_GE(forward, kAll);
+    EXPECT_EQ(step.batch_ns, 0);
+  } else {
+    EXPECT_GE(step.batch_ns, kAll);
   }
 }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,18 +22,66 @@ constexpr std::int64_t kGradientsInWork = 3;
 
 std::int64_t BytesOf(at::ScalarType type) { return static_cast<std::int64_t>(c10::elementSize(type)); }
 
-std::int64_t Count(const MemoryPlanRequest& request) {
+bool IsMixed(const MemoryPlanRequest& request) { return request.master_type != request.compute_type; }
+
+// Masters are offloaded: !DataParallel::masters_resident().
+bool MastersLeave(const MemoryPlanRequest& request) {
+  return request.masters_offload != OffloadTarget::kMemory &&
+         (IsMixed(request) || request.offloads_parameters);
+}
+
+using Has = bool (*)(const MemoryPlanRequest& request, const PlannedUnit& unit);
+
+bool Any(const MemoryPlanRequest&, const PlannedUnit&) { return true; }
+
+bool HasShards(const MemoryPlanRequest& request, const PlannedUnit& unit) {
+  return ShardsParameters(request.strategy) && (unit.shard_ranks > 1 || request.offloads_parameters);
+}
+
+bool HasGradientShards(const MemoryPlanRequest& request, const PlannedUnit& unit) {
+  return ShardsGradients(request.strategy) && unit.shard_ranks > 1;
+}
+
+// Ranks that share a unit's elements of one kind of memory; 0: the unit takes none.
+using Ranks = int (*)(const MemoryPlanRequest& request, const PlannedUnit& unit);
+
+int RanksOfParameters(const MemoryPlanRequest& request, const PlannedUnit& unit) {
+  if (!HasShards(request, unit)) return 1;
+  return MastersLeave(request) && !request.offloads_parameters ? unit.shard_ranks : 0;
+}
+
+int RanksOfMasters(const MemoryPlanRequest& request, const PlannedUnit& unit) {
+  return IsMixed(request) || HasShards(request, unit) ? unit.shard_ranks : 0;
+}
+
+int RanksOfGradients(const MemoryPlanRequest& request, const PlannedUnit& unit) {
+  return HasGradientShards(request, unit) ? unit.shard_ranks : 1;
+}
+
+int RanksOfAddedGradients(const MemoryPlanRequest& request, const PlannedUnit& unit) {
+  return request.adds_unsharded_gradients && HasGradientShards(request, unit) ? 1 : 0;
+}
+
+// Of what the optimizer updates.
+int RanksOfShard(const MemoryPlanRequest&, const PlannedUnit& unit) { return unit.shard_ranks; }
+
+int RanksOfWhole(const MemoryPlanRequest&, const PlannedUnit&) { return 1; }
+
+std::int64_t Count(const MemoryPlanRequest& request, Ranks ranks_of) {
   std::int64_t count = 0;
-  for (const PlannedUnit& unit : request.units) count += unit.count;
+  for (const PlannedUnit& unit : request.units) {
+    if (const int ranks = ranks_of(request, unit); ranks > 0) count += unit.count / ranks;
+  }
   return count;
 }
 
 // Elements of buffers that are reused by size while at most `most` blocks are in use: for each size as many as there
 // are blocks of it, at most `most`. Root units have their own.
-std::int64_t InWork(const MemoryPlanRequest& request, std::int64_t most) {
+std::int64_t InWork(const MemoryPlanRequest& request, std::int64_t most, Has has) {
   std::int64_t elements = 0;
   std::map<std::int64_t, std::int64_t> blocks_of_size;
   for (const PlannedUnit& unit : request.units) {
+    if (!has(request, unit)) continue;
     if (unit.root) {
       elements += unit.count;
     } else {
@@ -52,11 +102,13 @@ struct Bytes {
 };
 
 // Shards of `bytes` per parameter. kHost counts as memory: without a GPU it is the same.
-Bytes BytesIn(OffloadTarget place, const MemoryPlanRequest& request, std::int64_t bytes) {
-  if (place != OffloadTarget::kFile) return {.memory = bytes * Count(request) / request.shard_ranks};
+Bytes BytesIn(OffloadTarget place, const MemoryPlanRequest& request, std::int64_t bytes, Ranks ranks_of) {
+  if (place != OffloadTarget::kFile) return {.memory = bytes * Count(request, ranks_of)};
   Bytes planned;
   for (const PlannedUnit& unit : request.units) {
-    const std::int64_t share = bytes * unit.count / request.shard_ranks;
+    const int ranks = ranks_of(request, unit);
+    if (ranks == 0) continue;
+    const std::int64_t share = bytes * unit.count / ranks;
     const std::int64_t slot = (share + kStateBlockBytes - 1) / kStateBlockBytes * kStateBlockBytes;
     planned.file += slot;
     planned.memory = std::max(planned.memory, 2 * slot);
@@ -64,37 +116,28 @@ Bytes BytesIn(OffloadTarget place, const MemoryPlanRequest& request, std::int64_
   return planned;
 }
 
-bool IsMixed(const MemoryPlanRequest& request) { return request.master_type != request.compute_type; }
-
-bool ShardsKept(const MemoryPlanRequest& request) {
-  return ShardsParameters(request.strategy) && (request.shard_ranks > 1 || request.offloads_parameters);
-}
-
-// Masters are offloaded: !DataParallel::masters_resident().
-bool MastersLeave(const MemoryPlanRequest& request) {
-  return request.masters_offload != OffloadTarget::kMemory &&
-         (IsMixed(request) || request.offloads_parameters);
-}
-
 void PlanParameters(MemoryPlan& plan) {
   const MemoryPlanRequest& request = plan.request;
-  const std::int64_t e = BytesOf(request.master_type), c = BytesOf(request.compute_type);
-  const bool sharded = ShardsKept(request);
-  const bool leaves = MastersLeave(request);
-  if (!sharded) plan.parameter_bytes = c * Count(request);
-  if (sharded && leaves && !request.offloads_parameters) {
-    plan.parameter_bytes = c * Count(request) / request.shard_ranks;
-  }
-  if (!IsMixed(request) && !sharded) return;
-  const Bytes masters = BytesIn(leaves ? request.masters_offload : OffloadTarget::kMemory, request, e);
+  plan.parameter_bytes = BytesOf(request.compute_type) * Count(request, RanksOfParameters);
+  const OffloadTarget place = MastersLeave(request) ? request.masters_offload : OffloadTarget::kMemory;
+  const Bytes masters = BytesIn(place, request, BytesOf(request.master_type), RanksOfMasters);
   plan.master_bytes = masters.memory;
   plan.master_file_bytes = masters.file;
 }
 
+void PlanGradients(MemoryPlan& plan) {
+  const MemoryPlanRequest& request = plan.request;
+  const std::int64_t e = BytesOf(request.master_type);
+  plan.gradient_bytes = e * (Count(request, RanksOfGradients) + Count(request, RanksOfAddedGradients));
+  if (request.leaves == 0) return;
+  const std::int64_t levels = std::bit_width(static_cast<unsigned>(request.leaves)) - 1;
+  plan.gradient_bytes += e * (levels * Count(request, RanksOfWhole) + (1 + levels) * InWork(request, 0, Any));
+}
+
 void PlanMoments(MemoryPlan& plan) {
   const MemoryPlanRequest& request = plan.request;
-  const Bytes moments =
-      BytesIn(request.moments_offload, request, MomentsPerParameter(request) * BytesOf(request.master_type));
+  const Bytes moments = BytesIn(request.moments_offload, request,
+                                MomentsPerParameter(request) * BytesOf(request.master_type), RanksOfShard);
   plan.moment_bytes = moments.memory;
   plan.moment_file_bytes = moments.file;
 }
@@ -106,20 +149,19 @@ void PlanWork(MemoryPlan& plan) {
     return;
   }
   const std::int64_t e = BytesOf(request.master_type), c = BytesOf(request.compute_type);
-  if (request.shard_ranks > 1 && ShardsGradients(request.strategy) && !request.adds_unsharded_gradients) {
-    plan.working_bytes += e * InWork(request, kGradientsInWork);
+  if (!request.adds_unsharded_gradients) {
+    plan.working_bytes += e * InWork(request, kGradientsInWork, HasGradientShards);
   }
-  if (!ShardsKept(request)) return;
   const std::int64_t unsharded_blocks =
       request.reshard_after_forward ? (request.prefetch ? 2 : 1) : std::numeric_limits<std::int64_t>::max();
-  plan.working_bytes += c * InWork(request, unsharded_blocks);
+  plan.working_bytes += c * InWork(request, unsharded_blocks, HasShards);
 }
 
 void PlanSave(MemoryPlan& plan) {
   const MemoryPlanRequest& request = plan.request;
   if (!request.saves_asynchronously) return;
   constexpr std::int64_t kPageBytes = std::int64_t{1} << 21;  // parallel/checkpoint/async_saver.cc
-  const std::int64_t masters = BytesOf(request.master_type) * Count(request) / request.shard_ranks;
+  const std::int64_t masters = BytesOf(request.master_type) * Count(request, RanksOfShard);
   const std::int64_t moments = MomentsPerParameter(request) * masters;
   plan.save_bytes = (masters + moments + kPageBytes - 1) / kPageBytes * kPageBytes;
   if (MastersLeave(request)) plan.save_bytes += masters;
@@ -130,10 +172,19 @@ std::string Line(const char* what, std::int64_t bytes, const std::string& note) 
   return absl::StrFormat("  %-15s %12.3f MB   %s\n", what, bytes / 1e6, note);
 }
 
-std::string ShardNote(const MemoryPlanRequest& request, bool sharded, at::ScalarType type) {
-  return absl::StrCat(c10::getDtypeNames(type).first, sharded && request.shard_ranks > 1
-                                                          ? absl::StrCat(", sharded 1/", request.shard_ranks)
-                                                          : ", unsharded");
+// "float32, sharded 1/8"; where experts are sharded over other ranks "float32, sharded 1/8 and unsharded".
+std::string ShardNote(const MemoryPlanRequest& request, at::ScalarType type, Ranks ranks_of) {
+  std::set<int, std::greater<>> different;
+  for (const PlannedUnit& unit : request.units) {
+    if (const int ranks = ranks_of(request, unit); ranks > 0 && unit.count > 0) different.insert(ranks);
+  }
+  std::string note = c10::getDtypeNames(type).first;
+  const char* separator = ", ";
+  for (const int ranks : different) {
+    absl::StrAppend(&note, separator, ranks > 1 ? absl::StrCat("sharded 1/", ranks) : "unsharded");
+    separator = " and ";
+  }
+  return note;
 }
 
 std::string FileNote(std::int64_t bytes) {
@@ -146,7 +197,7 @@ std::string MomentNote(const MemoryPlan& plan) {
                      : request.optimizer == OptimizerKind::kAdam ? "Adam"
                      : request.optimizer == OptimizerKind::kMuon ? "Muon and AdamW"
                                                                  : "SGD";
-  return absl::StrCat(kind, ", ", ShardNote(request, true, request.master_type),
+  return absl::StrCat(kind, ", ", ShardNote(request, request.master_type, RanksOfShard),
                       FileNote(plan.moment_file_bytes));
 }
 
@@ -177,7 +228,8 @@ std::string Advice(const MemoryPlan& plan, std::int64_t bytes) {
 
 }  // namespace
 
-std::vector<PlannedUnit> PlanUnits(const std::vector<models::ParameterUnit>& units, int shard_ranks) {
+std::vector<PlannedUnit> PlanUnits(const std::vector<models::ParameterUnit>& units, int shard_ranks,
+                                   int expert_shard_ranks) {
   std::vector<PlannedUnit> planned;
   for (const models::ParameterUnit& unit : units) {
     std::vector<FlatParameter> parameters;
@@ -185,9 +237,10 @@ std::vector<PlannedUnit> PlanUnits(const std::vector<models::ParameterUnit>& uni
       if (p.role == models::ParameterRole::kTrained)
         parameters.push_back({p.name, p.tensor.sizes().vec(), p.decays});
     }
-    const FlatLayout layout = FlatLayout::Make(std::move(parameters), shard_ranks);
+    const int ranks = unit.shard_axis == "ep_shard" ? expert_shard_ranks : shard_ranks;
+    const FlatLayout layout = FlatLayout::Make(std::move(parameters), ranks);
     const bool root = unit.block == models::ParameterUnit::kRoot;
-    planned.push_back({unit.name, layout.parameter_count(), layout.count(), root});
+    planned.push_back({unit.name, layout.parameter_count(), layout.count(), root, ranks});
   }
   return planned;
 }
@@ -196,17 +249,12 @@ MemoryPlan PlanMemory(const MemoryPlanRequest& request) {
   PLAIT_CHECK(request.shard_ranks >= 1 && request.micro_batch >= 0)
       << request.shard_ranks << " ranks, " << request.micro_batch << " samples";
   MemoryPlan plan = {.request = request};
-  for (const PlannedUnit& unit : request.units) plan.model_parameters += unit.parameters;
-  const std::int64_t e = BytesOf(request.master_type);
-  const std::int64_t whole = Count(request), share = whole / request.shard_ranks;
-  const bool shards_gradients = ShardsGradients(request.strategy) && request.shard_ranks > 1;
-  PlanParameters(plan);
-  plan.gradient_bytes = shards_gradients ? e * share : e * whole;
-  if (shards_gradients && request.adds_unsharded_gradients) plan.gradient_bytes += e * whole;
-  if (request.leaves > 0) {
-    const std::int64_t levels = std::bit_width(static_cast<unsigned>(request.leaves)) - 1;
-    plan.gradient_bytes += e * (levels * whole + (1 + levels) * InWork(request, 0));
+  for (const PlannedUnit& unit : request.units) {
+    PLAIT_CHECK(unit.shard_ranks >= 1) << unit.shard_ranks << " ranks of unit \"" << unit.name << "\"";
+    plan.model_parameters += unit.parameters;
   }
+  PlanParameters(plan);
+  PlanGradients(plan);
   PlanMoments(plan);
   PlanWork(plan);
   PlanSave(plan);
@@ -221,18 +269,17 @@ std::string MemoryPlanText(const MemoryPlan& plan) {
   std::string text = absl::StrFormat(
       "Memory plan of a rank: %d parameters, %s, dp_replicate=%d, dp_shard=%d\n", plan.model_parameters,
       Name(request.strategy), request.replicate_ranks, request.shard_ranks);
-  const bool sharded = ShardsParameters(request.strategy);
   if (plan.parameter_bytes > 0) {
-    absl::StrAppend(
-        &text, Line("parameters", plan.parameter_bytes, ShardNote(request, sharded, request.compute_type)));
+    absl::StrAppend(&text, Line("parameters", plan.parameter_bytes,
+                                ShardNote(request, request.compute_type, RanksOfParameters)));
   }
   if (plan.master_bytes > 0) {
     absl::StrAppend(&text, Line("master", plan.master_bytes,
-                                absl::StrCat(ShardNote(request, true, request.master_type),
+                                absl::StrCat(ShardNote(request, request.master_type, RanksOfMasters),
                                              FileNote(plan.master_file_bytes))));
   }
   absl::StrAppend(&text, Line("gradients", plan.gradient_bytes,
-                              ShardNote(request, ShardsGradients(request.strategy), request.master_type)));
+                              ShardNote(request, request.master_type, RanksOfGradients)));
   absl::StrAppend(&text, Line("moments", plan.moment_bytes, MomentNote(plan)));
   if (plan.working_bytes > 0) {
     absl::StrAppend(&text, Line("unsharded units", plan.working_bytes, "while they are used"));

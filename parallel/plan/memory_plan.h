@@ -9,8 +9,9 @@
 //   std::cout << MemoryPlanText(plan);
 //   PLAIT_RETURN_IF_ERROR(world.Agree(CheckFits(plan, AvailableMemory(), ranks_on_this_node)));
 //
-// Bytes per rank, with P parameters (padding included), N ranks along the shard axis, e bytes per element of the
-// masters' type, c of the compute type, and S = P / N parameters per shard (P for N = 1, as for ddp):
+// Bytes per rank, summed over its units, each with P parameters (padding included) and N ranks along its shard axis (of
+// experts fewer); e bytes per element of the masters' type, c of the compute type, and S = P / N parameters per shard
+// (P for N = 1, as for ddp):
 //
 //   parameters        c P; if c = e, masters are views of them. fsdp, N > 1: 0; but c S if masters of another type
 //                     are offloaded and parameters are not
@@ -54,15 +55,18 @@ struct PlannedUnit {
   std::int64_t parameters = 0;  // elements, without padding
   std::int64_t count = 0;       // elements, with padding
   bool root = false;
+  int shard_ranks = 1;  // along its shard axis
 };
 
 // Sizes of the flat buffers of the engine, padded as if each unit had only one (parts are padded separately).
-std::vector<PlannedUnit> PlanUnits(const std::vector<models::ParameterUnit>& units, int shard_ranks);
+// `expert_shard_ranks`: along ep_shard, for units that are sharded over it (parallel/moe/expert_mesh.h).
+std::vector<PlannedUnit> PlanUnits(const std::vector<models::ParameterUnit>& units, int shard_ranks,
+                                   int expert_shard_ranks = 1);
 
 struct MemoryPlanRequest {
   std::vector<PlannedUnit> units = {};
   Strategy strategy = Strategy::kDdp;
-  int replicate_ranks = 1, shard_ranks = 1;
+  int replicate_ranks = 1, shard_ranks = 1;  // along dp_replicate and dp_shard, for messages
   at::ScalarType master_type = at::kFloat;
   at::ScalarType compute_type = at::kFloat;
   OptimizerKind optimizer = OptimizerKind::kAdamW;

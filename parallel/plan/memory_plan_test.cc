@@ -5,6 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace plait::parallel {
 namespace {
@@ -16,8 +20,10 @@ constexpr std::int64_t kAll = kRoot + kBlocks * kBlock;
 // Nothing to pad.
 MemoryPlanRequest Request(Strategy strategy, int ranks) {
   MemoryPlanRequest request = {.strategy = strategy, .shard_ranks = ranks};
-  request.units.push_back({"root", kRoot, kRoot, true});
-  for (int block = 0; block < kBlocks; ++block) request.units.push_back({"block", kBlock, kBlock, false});
+  request.units.push_back({"root", kRoot, kRoot, true, ranks});
+  for (int block = 0; block < kBlocks; ++block) {
+    request.units.push_back({"block", kBlock, kBlock, false, ranks});
+  }
   request.micro_batch = 8;
   request.activation_bytes_per_sample = 1000;
   request.fixed_activation_bytes = 300;
@@ -57,7 +63,7 @@ TEST(MemoryPlan, CountsUnitsInWork) {
 
 TEST(MemoryPlan, BuffersOfAnotherSizeAreNotUsedAgain) {
   MemoryPlanRequest request = Request(Strategy::kZero2, kRanks);
-  request.units.push_back({"large", 3 * kBlock, 3 * kBlock, false});
+  request.units.push_back({"large", 3 * kBlock, 3 * kBlock, false, kRanks});
   EXPECT_EQ(PlanMemory(request).working_bytes, 4 * (kRoot + 3 * kBlock + 3 * kBlock));
 }
 
@@ -123,16 +129,48 @@ TEST(MemoryPlan, OffloadedParametersAreBuffersAndUnitsInWork) {
   }
 }
 
+// As with as many ranks along ep as along dp_shard: each has its own experts, whole.
+TEST(MemoryPlan, ExpertsAreSharedByTheRanksOfTheirOwnAxis) {
+  constexpr std::int64_t kExperts = 65536, kLayers = 12, kOfLayers = 4 * kLayers * kExperts;
+  MemoryPlanRequest request = Request(Strategy::kFsdp, 8);
+  request.moments_offload = OffloadTarget::kFile;
+  const MemoryPlan dense = PlanMemory(request);
+  for (int i = 0; i < kLayers; ++i) request.units.push_back({"experts", kExperts, kExperts, false, 1});
+  const MemoryPlan whole = PlanMemory(request);
+  EXPECT_EQ(whole.parameter_bytes, kOfLayers);
+  EXPECT_EQ(whole.master_bytes, dense.master_bytes);
+  EXPECT_EQ(whole.gradient_bytes, dense.gradient_bytes + kOfLayers);
+  EXPECT_EQ(whole.moment_bytes, 2 * 8 * kExperts);
+  EXPECT_EQ(whole.working_bytes, dense.working_bytes);
+  const std::string text = MemoryPlanText(whole);
+  EXPECT_NE(text.find("  parameters             3.146 MB   float32, unsharded\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("MB   float32, sharded 1/8\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("MB   float32, sharded 1/8 and unsharded\n"), std::string::npos) << text;
+  for (PlannedUnit& unit : request.units) unit.shard_ranks = unit.name == "experts" ? 2 : unit.shard_ranks;
+  request.saves_asynchronously = true;
+  const MemoryPlan halves = PlanMemory(request);
+  EXPECT_EQ(halves.parameter_bytes, 0);
+  EXPECT_EQ(halves.master_bytes, dense.master_bytes + kOfLayers / 2);
+  EXPECT_EQ(halves.gradient_bytes, dense.gradient_bytes + kOfLayers / 2);
+  EXPECT_EQ(halves.moment_bytes, 2 * 8 * kExperts / 2);
+  EXPECT_EQ(halves.working_bytes, dense.working_bytes + 4 * (3 + 2) * kExperts);
+  EXPECT_GE(halves.save_bytes, 3 * kOfLayers / 2);
+}
+
 TEST(MemoryPlan, UnitsArePaddedAsTheEngineDoes) {
   const auto parameter = [](std::vector<std::int64_t> sizes) { return at::empty(sizes, at::kMeta); };
-  const std::vector<models::ParameterUnit> units = {
+  std::vector<models::ParameterUnit> units = {
       models::MakeUnit("a", {{"w", parameter({3, 5})}, {"b", parameter({5})}}),
-      models::MakeUnit("none", {}, /*block=*/0)};
-  const std::vector<PlannedUnit> planned = PlanUnits(units, kRanks);
+      models::MakeUnit("none", {}, /*block=*/0), models::MakeUnit("experts", {{"e", parameter({3, 5})}}, 0)};
+  units[2].shard_axis = "ep_shard";
+  const std::vector<PlannedUnit> planned = PlanUnits(units, kRanks, /*expert_shard_ranks=*/2);
   EXPECT_EQ(planned[0].parameters, 20);
   EXPECT_EQ(planned[0].count, 64) << "16 for each, then shards of 16";
   EXPECT_TRUE(planned[0].root);
+  EXPECT_EQ(planned[0].shard_ranks, kRanks);
   EXPECT_EQ(planned[1].count, 0);
+  EXPECT_EQ(planned[2].count, 32) << "shards of 16";
+  EXPECT_EQ(planned[2].shard_ranks, 2);
 }
 
 TEST(MemoryPlan, FindsTheLargestMicroBatch) {
@@ -166,7 +204,7 @@ TEST(MemoryPlan, AnAsynchronousSaveCopiesTheState) {
   for (const auto& [strategy, ranks] : {std::pair{Strategy::kDdp, 1}, std::pair{Strategy::kZero1, kRanks},
                                         std::pair{Strategy::kFsdp, kRanks}}) {
     MemoryPlanRequest request = Request(strategy, ranks);
-    for (int i = 0; i < 10000; ++i) request.units.push_back({"block", kBlock, kBlock, false});
+    for (int i = 0; i < 10000; ++i) request.units.push_back({"block", kBlock, kBlock, false, ranks});
     const std::int64_t share = (kAll + 10000 * kBlock) / ranks;
     const MemoryPlan without = PlanMemory(request);
     EXPECT_EQ(without.save_bytes, 0);
@@ -196,7 +234,7 @@ TEST(MemoryPlan, SaysWhatDoesNotFitAndWhatWould) {
             "for 2 ranks): "
             "at most 7 samples per rank and pass fit");
   MemoryPlanRequest larger = Request(Strategy::kZero1, kRanks);
-  for (int i = 0; i < 20; ++i) larger.units.push_back({"block", kBlock, kBlock, false});
+  for (int i = 0; i < 20; ++i) larger.units.push_back({"block", kBlock, kBlock, false, kRanks});
   const MemoryPlan large = PlanMemory(larger);
   const auto message = [&](std::int64_t bytes) {
     return std::string(CheckFits(large, {.bytes = bytes, .limited_by = "x"}, 1).message());

@@ -155,8 +155,13 @@ void DataParallel::Engine::MakeUnits(const InitializeUnit& initialize) {
   first_unit.push_back(units.size());
   for (const ReplicatedTensor& replicated : replicated_tensors) BroadcastReplicated(replicated);
   begun_holds_.assign(units.size(), 0);
-  std::vector<Unit*> in_order;
-  for (const std::unique_ptr<Unit>& unit : units) in_order.push_back(unit.get());
+  std::vector<Unit*> all;
+  for (const std::unique_ptr<Unit>& unit : units) all.push_back(unit.get());
+  // Backward passes go through the blocks from behind; within one, units come in the order of their use.
+  std::vector<std::int64_t> order;
+  for (auto block = blocks.rbegin(); block != blocks.rend(); ++block)
+    order.insert(order.end(), block->rbegin(), block->rend());
+  order.insert(order.end(), roots.rbegin(), roots.rend());
   std::vector<comm::Communicator> axes;
   for (const auto& [names, context] : contexts_) {
     axes.push_back(context->reduce);
@@ -165,7 +170,7 @@ void DataParallel::Engine::MakeUnits(const InitializeUnit& initialize) {
   const bool shards_gradients = std::any_of(contexts_.begin(), contexts_.end(),
                                             [](const auto& c) { return c.second->shards_gradients(); });
   const std::size_t few = options.prefetch ? 1 : 0;
-  reductions = std::make_unique<Reductions>(std::move(in_order), std::move(axes),
+  reductions = std::make_unique<Reductions>(std::move(all), std::move(order), std::move(axes),
                                             shards_gradients ? few : units.size());
 }
 

@@ -8,11 +8,13 @@
 
 namespace plait::parallel {
 
-Reductions::Reductions(std::vector<Unit*> units, std::vector<comm::Communicator> axes,
-                       std::size_t most_in_flight)
-    : units_(std::move(units)), axes_(std::move(axes)), most_in_flight_(most_in_flight) {
+Reductions::Reductions(std::vector<Unit*> units, std::vector<std::int64_t> order,
+                       std::vector<comm::Communicator> axes, std::size_t most_in_flight)
+    : units_(std::move(units)),
+      axes_(std::move(axes)),
+      order_(std::move(order)),
+      most_in_flight_(most_in_flight) {
   on_cuda_ = !units_.empty() && units_[0]->context().master_options.device().is_cuda();
-  for (std::size_t u = units_.size(); u-- > 0;) order_.push_back(static_cast<std::int64_t>(u));
 }
 
 void Reductions::Begin(bool reduces, bool last) {

@@ -6,8 +6,8 @@
 //
 // Units are reduced in a fixed order, whatever the order in which their gradients become complete, so that all ranks
 // make the same calls in the same order; likewise the sums over replicas, as shards arrive (Li et al., "PyTorch
-// Distributed", VLDB 2020, section 3.2). At first it is the reverse order of units; after the first pass that reduces,
-// the order in which they became complete on rank 0 of every axis.
+// Distributed", VLDB 2020, section 3.2). At first it is a given order; after the first pass that reduces, the order in
+// which they became complete on rank 0 of every axis.
 #ifndef PLAIT_PARALLEL_SHARDING_REDUCTIONS_H_
 #define PLAIT_PARALLEL_SHARDING_REDUCTIONS_H_
 
@@ -21,10 +21,12 @@ namespace plait::parallel {
 
 class Reductions {
  public:
-  // `axes`: the axes that shard or replicate units. `most_in_flight`: limits the reduce-scatters in flight, because
+  // `order`: indices of `units`, in which they are expected to become complete: gradients of a unit are held until those
+  // before it have been reduced. `axes`: the axes that shard or replicate units. `most_in_flight`: limits the reduce-scatters in flight, because
   // unsharded gradients are released only when their shard has arrived; 0: each is waited for before autograd
   // continues.
-  Reductions(std::vector<Unit*> units, std::vector<comm::Communicator> axes, std::size_t most_in_flight);
+  Reductions(std::vector<Unit*> units, std::vector<std::int64_t> order, std::vector<comm::Communicator> axes,
+             std::size_t most_in_flight);
 
   void Begin(bool reduces, bool last);
   // Unit `unit` has all gradients of this micro-batch.

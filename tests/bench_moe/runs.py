@@ -45,7 +45,7 @@ LINES = {
     "cost": rf"\[Cost model\] predicted = {NUMBER} ms \(compute {NUMBER}, exchange {NUMBER}, replicas {NUMBER}\), "
             rf"forward \+ backward measured = {NUMBER} ms, predicted/measured = {NUMBER}",
     "exchange": rf"\[Cost model\] predicted exchange = {NUMBER} ms, measured = {NUMBER} ms, predicted/measured = {NUMBER}",
-    "critical": rf"\[Critical path\] processor time of experts, busiest rank forward and backward = {NUMBER} ms, mean rank = {NUMBER} ms; "
+    "critical": rf"\[Critical path\] processor time of experts(?: \(of each rank's first thread\))?, busiest rank forward and backward = {NUMBER} ms, mean rank = {NUMBER} ms; "
                 rf"predicted = {NUMBER} ms, predicted/measured = {NUMBER}",
     "memory": rf"\[Memory\] weights and gradients of a rank: home experts = {NUMBER} MB, replicas at most = {NUMBER} MB",
     "end": r" (end end end)",

@@ -112,6 +112,20 @@ class ExportTest(program_runs.ProgramTest):
     def losses_of(self, *command):
         return [float(loss) for loss in re.findall(r"test_loss=(\S+)", self.finish(self.start(command)).out)]
 
+    def test_settings_that_do_not_fit(self):
+        """Of a checkpoint whose checksums are right: no model of these sizes is made."""
+        self.finish(self.start(RUNS["vit"]))
+        index = self.path("kept/step-000000002/index.h5")
+        for wrong, right, message in (({"depth": "2147483647"}, {"depth": "1"}, "asks? for|layers"),
+                                      ({"patch_size": "5"}, {"patch_size": "8"}, "patch")):
+            with self.subTest(**wrong):
+                program_runs.change_settings(index, **wrong)
+                run = self.finish(self.start([EXPORT, "--checkpoint=kept", "--out=out"]), 1)
+                self.assertEqual(len(run.err.splitlines()), 1, run.err)
+                self.assertRegex(run.err, f"kept/step-000000002: .*({message})")
+                program_runs.change_settings(index, **right)
+        self.finish(self.start([EXPORT, "--checkpoint=kept", "--out=out"]))
+
     def test_bad_input(self):
         os.mkdir(self.path("empty"))
         for expected, code, flags in [

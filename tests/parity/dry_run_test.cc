@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -67,12 +68,14 @@ struct Case {
   std::string schedule = "1f1b", checkpointing = "none";
   bool reduce_each_micro_batch = false;
   std::string context_attention = "ring";
+  std::int64_t test_samples = 0;  // of a test's batch
 };
 
 std::string TextOf(const Case& c) {
   return absl::StrCat(kNames[static_cast<int>(c.kind)], " ", c.mesh, " ", c.strategy, " ", c.micro_batches,
                       " ", c.sequence_parallel ? "sp " : "", c.schedule, " ", c.checkpointing, " ",
-                      c.context_attention, c.reduce_each_micro_batch ? " each" : "");
+                      c.context_attention, c.reduce_each_micro_batch ? " each" : "",
+                      c.test_samples > 0 ? " test" : "");
 }
 
 std::shared_ptr<models::BlockModel> MakeModel(Kind kind) {
@@ -165,6 +168,7 @@ DryRunModel ModelOn(const Case& c, at::Device device, std::int64_t samples = kSa
   DryRunModel made = {.model = MakeModel(c.kind), .trained = {}, .batch = MakeBatch(c.kind, device, samples)};
   made.trained.model = made.model.get();
   made.trained.clip_norm = 1;
+  made.trained.evaluation_samples = c.test_samples;
   const bool has_no_sequences = c.kind >= Kind::kVit && c.kind <= Kind::kDense;
   made.trained.attention_heads = has_no_sequences ? 0 : 8;
   return made;
@@ -172,9 +176,20 @@ DryRunModel ModelOn(const Case& c, at::Device device, std::int64_t samples = kSa
 
 // Of this rank in the second step.
 struct Measured {
-  std::int64_t peak_bytes = 0;
+  std::int64_t peak_bytes = 0;  // or of a test after it, if that is higher
+  std::int64_t engine_bytes = 0, moment_bytes = 0;
   comm::Stats traffic;
 };
+
+// The batch itself is no part of a plan.
+std::int64_t PeakOfTest(const Case& c, training::ShardedModel& sharded) {
+  CountingAllocator& tensors = CountingAllocator::Install();
+  const models::Batch batch = MakeBatch(c.kind, at::kCPU, c.test_samples);
+  sharded.model().SetTraining(false);
+  tensors.ForgetPeak();
+  sharded.Output(batch);
+  return tensors.peak_bytes() - static_cast<std::int64_t>(batch.inputs.nbytes() + batch.targets.nbytes());
+}
 
 Measured RealRun(const Case& c, const MeshSettings& settings, const comm::DeviceMesh& mesh) {
   CountingAllocator& tensors = CountingAllocator::Install();
@@ -199,6 +214,11 @@ Measured RealRun(const Case& c, const MeshSettings& settings, const comm::Device
       operations[i].payload_bytes -= then.payload_bytes;
       operations[i].wire_bytes -= then.wire_bytes;
     }
+  }
+  measured.engine_bytes = sharded->engine().peak_bytes();
+  measured.moment_bytes = sharded->optimizer().moment_bytes();
+  if (c.test_samples > 0) {
+    measured.peak_bytes = std::max(measured.peak_bytes, PeakOfTest(c, *sharded) - before);
   }
   sharded->WaitForParameters();
   measured.traffic = std::move(now);
@@ -233,7 +253,7 @@ void ExpectDryRunIsTheRun(const Case& c) {
   int stands_for = 0;
   for (const DryRunRank& rank : dry->ranks) stands_for += rank.alike;
   EXPECT_EQ(stands_for, World().size());
-  const int of = training::RankToRun(axes, World().rank());
+  const int of = training::RankToRun(axes, settings.expert_ranks(), World().rank());
   const auto found =
       std::find_if(dry->ranks.begin(), dry->ranks.end(), [of](const auto& r) { return r.rank == of; });
   ASSERT_NE(found, dry->ranks.end());
@@ -243,6 +263,7 @@ void ExpectDryRunIsTheRun(const Case& c) {
   EXPECT_TRUE(training::SplitLayers(settings, mesh, split.trained).ok());
   const auto plan = training::PlanByDryRun(settings, mesh, at::kCPU, split.trained, make);
   ASSERT_TRUE(plan.ok()) << plan.status();
+  if (c.test_samples > 0) EXPECT_EQ(plan->activation_bytes, plan->request.evaluation_bytes);
   const auto planned = static_cast<double>(plan->total_bytes());
   EXPECT_LE(planned, 1.05 * peak);
   EXPECT_GE(planned, 0.95 * peak);
@@ -324,6 +345,26 @@ void ExpectPlansAreRuns(Kind kind, double tolerance) {
 }
 
 TEST(DryRun, PlansTheMemoryOfExperts) { ExpectPlansAreRuns(Kind::kExperts, 0.1); }
+// Moments in files, whose buffers are those of the largest unit: of experts, which a rank shares with fewer others.
+TEST(DryRun, PlansTheStatesOfExpertsInFiles) {
+  const int n = World().size();
+  for (const int ep : {2, n}) {
+    const Case c = {Kind::kExperts, absl::StrCat("dp_shard=", n, ",ep=", ep), "fsdp"};
+    SCOPED_TRACE(TextOf(c));
+    MeshSettings settings = SettingsOf(c);
+    settings.offload = ::testing::TempDir();
+    const comm::DeviceMesh mesh = *comm::DeviceMesh::Create(World(), *settings.Axes(n));
+    const Measured real = RealRun(c, settings, mesh);
+    const DryRunModel split = ModelOn(c, at::kMeta);
+    EXPECT_TRUE(training::SplitLayers(settings, mesh, split.trained).ok());
+    const auto plan = training::PlanByDryRun(
+        settings, mesh, at::kCPU, split.trained,
+        [&](std::int64_t samples) -> absl::StatusOr<DryRunModel> { return ModelOn(c, at::kMeta, samples); });
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->moment_bytes, real.moment_bytes);
+    EXPECT_GE(plan->buffer_bytes(), real.engine_bytes);
+  }
+}
 // With ranks of ep alone, weights that were fetched take 6 / home experts of what parameters take.
 TEST(DryRun, PlansTheMemoryOfReplicas) { ExpectPlansAreRuns(Kind::kReplicas, 0.1); }
 // Data decide how many slots a policy takes: plans take all.
@@ -344,6 +385,16 @@ TEST(DryRun, PlansTheMemoryOfEverySlot) {
 TEST(DryRun, OfAGptIsTheRun) { ExpectDryRunsAreRuns(Kind::kGpt); }
 TEST(DryRun, OfALlamaIsTheRun) { ExpectDryRunsAreRuns(Kind::kLlama); }
 TEST(DryRun, OfAVitIsTheRun) { ExpectDryRunsAreRuns(Kind::kVit); }
+// Of many times a micro-batch's samples; between two stages their shapes are not those of steps.
+TEST(DryRun, OfATestIsTheTest) {
+  const std::string n = absl::StrCat(World().size()), half = absl::StrCat(World().size() / 2);
+  for (const Case& of_steps :
+       {Case{Kind::kVit, "dp_shard=" + n, "fsdp"}, Case{Kind::kVit, "pp=2,dp_replicate=" + half, "ddp", 4}}) {
+    Case c = of_steps;
+    c.test_samples = 256;
+    ExpectDryRunIsTheRun(c);
+  }
+}
 // Two stages: a rank with one layer takes little beside what LibTorch's convolutions need for a moment, which no plan has.
 TEST(DryRun, OfAnOdeNetworkIsTheRun) {
   const std::string n = absl::StrCat(World().size()), half = absl::StrCat(World().size() / 2);
@@ -385,12 +436,22 @@ TEST(DryRun, RunsTheFirstAndTheLastRankOfCpAndTp) {
   const auto rank = [](int pp, int shard, int cp, int tp) { return ((pp * 2 + shard) * 3 + cp) * 3 + tp; };
   for (int pp = 0; pp < 2; ++pp) {
     for (int shard = 0; shard < 2; ++shard) {
-      EXPECT_EQ(training::RankToRun(axes, rank(pp, shard, 0, 0)), rank(pp, 0, 0, 0));
-      EXPECT_EQ(training::RankToRun(axes, rank(pp, shard, 1, 1)), rank(pp, 0, 0, 0));
-      EXPECT_EQ(training::RankToRun(axes, rank(pp, shard, 2, 1)), rank(pp, 0, 2, 0));
-      EXPECT_EQ(training::RankToRun(axes, rank(pp, shard, 1, 2)), rank(pp, 0, 0, 2));
-      EXPECT_EQ(training::RankToRun(axes, rank(pp, shard, 2, 2)), rank(pp, 0, 2, 2));
+      const auto run = [&](int cp, int tp) { return training::RankToRun(axes, 1, rank(pp, shard, cp, tp)); };
+      EXPECT_EQ(run(0, 0), rank(pp, 0, 0, 0));
+      EXPECT_EQ(run(1, 1), rank(pp, 0, 0, 0));
+      EXPECT_EQ(run(2, 1), rank(pp, 0, 2, 0));
+      EXPECT_EQ(run(1, 2), rank(pp, 0, 0, 2));
+      EXPECT_EQ(run(2, 2), rank(pp, 0, 2, 2));
     }
+  }
+}
+
+// Five experts on four ranks: only the last of each group has two.
+TEST(DryRun, RunsTheRankWithTheMostExperts) {
+  const std::vector<comm::MeshAxis> axes = {{"pp", 2}, {"dp_replicate", 2}, {"dp_shard", 4}};
+  for (int rank = 0; rank < 16; ++rank) {
+    EXPECT_EQ(training::RankToRun(axes, /*expert_ranks=*/4, rank), rank < 8 ? 7 : 15);
+    EXPECT_EQ(training::RankToRun(axes, /*expert_ranks=*/1, rank), rank < 8 ? 0 : 8);
   }
 }
 
@@ -402,9 +463,13 @@ TEST(DryRun, FitsWhereItsLargestRankFits) {
     one.activation_bytes = bytes;
     result.ranks.push_back(one);
   }
+  result.ranks[2].evaluation_bytes = 29;
   EXPECT_TRUE(training::CheckFits(result, {.bytes = 30, .limited_by = "x"}).ok());
   const absl::Status refused = training::CheckFits(result, {.bytes = 29, .limited_by = "x"});
   EXPECT_EQ(refused.message().substr(0, 12), "rank 1 needs");
+  result.ranks[2].evaluation_bytes = 31;
+  EXPECT_EQ(training::CheckFits(result, {.bytes = 30, .limited_by = "x"}).message().substr(0, 12),
+            "rank 2 needs");
 }
 
 TEST(DryRun, OfDropoutIsTheRun) {

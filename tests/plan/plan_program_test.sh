@@ -91,6 +91,9 @@ done
 cat unequal_*.txt | awk 'NR == 1 {ms = $1; five = $2} $1 != ms {exit 1} NR == 2 {six = $2} NR == 3 {eight = $2}
   END {exit !(eight > 0 && five / eight > 0.624 && five / eight < 0.626 && six / eight > 0.749 && six / eight < 0.751)}' ||
   fail "tokens/s of 5, 6 and 8 samples: $(cat unequal_*.txt)"
+expect "a limit below the file's" ' 2 x 4 ranks of 1 GB' \
+  "$plan" llama --cluster=cluster.txt --samples-per-step=96 --memory-limit=1000000000
+expect "a limit above it" ' 2 x 4 ranks of 2 GB' "$plan" llama --cluster=cluster.txt --samples-per-step=96 --memory-limit=1000G
 # 64 ranks on a node of 4 x 2 GB have 8 GB together: too little for 64 times 33.6 M parameters of 16 bytes.
 sed 's/nodes: 2/nodes: 1/' cluster.txt > node.txt
 expect "memory that ranks share" ' 1 x 64 ranks of 0\.125 GB' \

@@ -81,6 +81,8 @@ class HistoriesTest(program_runs.ProgramTest):
         with open(self.path(name + "/settings.flags"), encoding="utf-8") as file:
             lines = file.read().splitlines()
         self.assertEqual([flag for flag in FLAGS[name] if flag not in lines], [])
+        # Follows from the number of ranks, which may be another one.
+        self.assertEqual([line for line in lines if line.startswith("--gru=")], [])
         run = self.finish(self.start([program, f"--flagfile={name}/settings.flags", "--help"]))
         self.assertEqual((run.out.split(":", 1)[0], run.err), (name, ""))
 

@@ -27,6 +27,7 @@ class BadInputTest(runs.CnnTest):
                 ("train_cnn: --mesh=dp_shard=2: ddp replicates everything", "--strategy=ddp", "--mesh=dp_shard=2"),
                 ("train_cnn: --dtype=int8: expected float32", "--dtype=int8"),
                 ("train_cnn: --device=gpu: expected auto, cpu or cuda", "--device=gpu"),
+                ("train_cnn: --dry-run: this program has none", "--dry-run"),
                 ("train_cnn: --epochs=0: must be at least 1", "--epochs=0"),
                 ("train_cnn: --checkpoint-interval: expected --checkpoint-dir=DIR", "--checkpoint-interval=4"),
                 ("train_cnn: --resume=auto: expected --checkpoint-dir=DIR", "--resume=auto")]:

@@ -1,4 +1,6 @@
 """A mixture of experts: the numbers of one rank on any mesh, with every gate; checkpoints; loads; bytes; bad input."""
+import re
+
 import runs
 
 FLAGS = ["--dtype=float64", "--sample-tokens=5", "--dropout=0.1", "--n-head=4", "--moe", "--moe-experts=5", "--moe-hidden=24"]
@@ -78,6 +80,14 @@ class ExpertsTest(runs.TrainTest):
         # The model is in the checkpoint.
         run = self.generate(f"--checkpoint={self.path('of_four')}", "--max-new-tokens=5")
         self.assertIn("5 tokens in", run.out)
+
+    def test_a_dry_run_is_of_the_rank_with_the_most(self):
+        """Of five experts on four ranks it has two, which take most of its parameters."""
+        def parameters(experts):
+            run = self.train(*FLAGS, *RUNS[1], f"--moe-experts={experts}", "--moe-hidden=480", "--dry-run")
+            numbers, = re.findall(r"\n  3 dp_shard=3 +4 +([0-9.]+) ", run.out)
+            return float(numbers)
+        self.assertGreater(parameters(5), 1.7 * parameters(4))
 
     def test_loads(self):
         flags = [*FLAGS, "--max-iters=3", "--sample-tokens=0"]

@@ -47,12 +47,13 @@ class ResumeTest(runs.TrainTest):
         self.assertRegex(run.errors()[0], "^train_gpt: --eval-only: there is no checkpoint; expected --resume=DIR")
 
     def test_settings_of_a_run_repeat_it(self):
-        self.train("--nproc=2", "--strategy=zero1", "--sample-prompt=to\nbe", "--learning-rate=0.00123", "--checkpoint-dir=kept",
+        self.train("--nproc=2", "--strategy=zero1", "--sample-prompt=to\nbe", "--learning-rate=0.00123", "--checkpoint-dir=kept", "--grace=60",
                    outputs="first")
         path = self.path("first/settings.flags")
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()
         self.assertIn("# --checkpoint-dir=kept", lines)
+        self.assertTrue(any(line.startswith("# --grace=") for line in lines))
         self.assertIn('--sample-prompt="to\\nbe"', lines)
         run = self.finish(self.start(runs.TRAIN, ["--flagfile=" + path, "--outputs=" + self.path("again")]))
         self.assertEqual(self.numbers("first"), self.numbers("again"))

@@ -26,6 +26,7 @@ class BadInputTest(runs.TrainTest):
             ("unknown flag --lp-level; did you mean --lp-levels", "--lp-level=3"),
             ("9 levels with coarsening factor 4 do not fit 128 steps: at most 4 levels", "--lp-levels=9"),
             ("unknown flag --reproducible; did you mean", "--reproducible"),
+            ("--dry-run: this program has none", "--dry-run"),
             ("--lp-cfactor=x: expected an integer", "--lp-cfactor=x"),
             ("--lp-cfactor=1: must be at least 2", "--lp-cfactor=4,1"),
             ("--lp-coarse-hold=-1: must be at least 0", "--lp-coarse-hold=2,-1"),

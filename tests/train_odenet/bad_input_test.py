@@ -1,5 +1,6 @@
 """Wrong flags and files: one clear line, an exit status that is not 0."""
 import os
+import re
 
 import numpy
 
@@ -50,6 +51,16 @@ class BadInputTest(runs.OdeNetTest):
             with self.subTest(flags=flags):
                 self.fails(expected, *flags)
                 self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_memory_of_a_validation(self):
+        """Its batches of a thousand samples, where steps have one."""
+        def peak(batch):
+            run = self.train("--batch-size=1", "--validation-samples=1000", f"--test-batch-size={batch}", "--dry-run")
+            numbers, = re.findall(r"\n  0 +1((?: +[0-9.]+){5}) ", run.out)
+            return float(numbers.split()[4])
+        one, all_samples = peak(1), peak(1000)
+        self.assertGreater(all_samples, one + 0.05)
+        self.assertEqual(peak(5000), all_samples)
 
     def test_peaks(self):
         self.fails("--problem=peaks: 7 training points: expected a positive multiple of the 5 classes", "--samples=7", code=1)

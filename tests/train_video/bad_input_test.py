@@ -13,6 +13,7 @@ class BadInputTest(runs.VideoTest):
     def test_settings(self):
         for expected, *flags in (
                 ('--network: "resnet20": expected resnet18, resnet34 or resnet50', "--network=resnet20"),
+                ("--dry-run: this program has none", "--dry-run"),
                 ("--frame-step=0: must be at least 1", "--frame-step=0", "--data=videos"),
                 ("--frame-step: expected --data=DIR with videos", "--frame-step=2"),
                 ("--frame-size=31: must be at least 32", "--frame-size=31"),

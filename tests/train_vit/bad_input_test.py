@@ -1,6 +1,7 @@
 """Wrong flags, data, folders and checkpoints: one clear line, an exit status that is not 0."""
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -56,13 +57,48 @@ class BadInputTest(runs.VitTest):
         self.fails("--data: .*cut/test_batch.bin: 5000 bytes; expected a multiple of 3073", "--data=" + self.path("cut"), code=1)
         self.fails("--classes=3: the images have 10", "--classes=3", code=1)
 
-    def test_a_file_that_cannot_be_read(self):
-        """One rank meets it, all end, in the same step."""
+    def write_pictures(self, folder):
         from PIL import Image
         for name in ("train/a", "val/a"):
-            os.makedirs(self.path("pictures/" + name))
+            os.makedirs(self.path(f"{folder}/{name}"))
             for i in range(16):
-                Image.new("RGB", (40, 40), (i, 0, 0)).save(self.path(f"pictures/{name}/{i:02}.png"))
+                Image.new("RGB", (40, 40), (i, 0, 0)).save(self.path(f"{folder}/{name}/{i:02}.png"))
+
+    def test_other_test_images_on_another_rank(self):
+        """As where each node has its own copy of the data: what would be printed is no accuracy."""
+        for folder in ("0/pictures", "1/pictures"):
+            self.write_pictures(folder)
+        os.remove(self.path("1/pictures/val/a/07.png"))
+        flags = self.flags("--data=pictures", "--epochs=1", "--batch-size=2")
+        flags = [flag for flag in flags if not flag.startswith("--nproc")]
+        script = "cd $OMPI_COMM_WORLD_RANK && exec \"$0\" \"$@\""
+        run = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "sh", "-c", script, runs.PROGRAM, *flags],
+                             cwd=self.folder, env=self.environment(), capture_output=True, text=True, timeout=120)
+        self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
+        self.assertIn("train_vit: ranks have different data: test_samples=16 on rank 0 and test_samples=15 on rank 1; give all "
+                      "ranks the same files\n", run.stderr)
+
+    def test_a_test_image_that_cannot_be_read(self):
+        """The steps before the test are not lost."""
+        self.write_pictures("pictures")
+        with open(self.path("pictures/val/a/07.png"), "rb") as file:
+            whole = file.read()
+        with open(self.path("pictures/val/a/07.png"), "r+b") as file:
+            file.truncate(60)
+        data = ["--data=" + self.path("pictures"), "--batch-size=2"]
+        kept = "--checkpoint-dir=" + self.path("kept")
+        self.fails("--data: .*pictures/val/a/07.png: the image is damaged", *data, "--epochs=2", kept, code=1)
+        with open(self.path("pictures/val/a/07.png"), "wb") as file:
+            file.write(whole)
+        run = self.train(*data, "--epochs=2", kept, "--resume=auto", outputs="rest")
+        self.assertIn("Resuming at epoch 2, sample 0, step 4", run.out)
+        uninterrupted = self.train(*data, "--epochs=2", outputs="whole")
+        self.assertEqual(run.losses(), uninterrupted.losses()[4:])
+        self.assertEqual(run.tests()[-1], uninterrupted.tests()[-1])
+
+    def test_a_file_that_cannot_be_read(self):
+        """One rank meets it, all end, in the same step."""
+        self.write_pictures("pictures")
         with open(self.path("pictures/train/a/07.png"), "r+b") as file:
             file.truncate(60)
         flags = self.flags("--data=" + self.path("pictures"), "--epochs=1", "--batch-size=2")
@@ -83,6 +119,24 @@ class BadInputTest(runs.VitTest):
 
     def test_a_run_that_does_not_fit(self):
         self.fails(r"the run needs \d+\.\d+ GB on each rank, but only \d+\.\d+ GB are available", "--batch-size=1000000000", code=1)
+
+    def test_a_test_that_does_not_fit(self):
+        """In a limit that the steps keep, told before the first one. The 21 images are fewer than a batch of the test may have."""
+        flags = ["--batch-size=1", "--test-batch-size=1000", "--max-iters=1", "--epochs=0"]
+
+        def planned(*more, outputs):
+            run = self.train(*flags, *more, outputs=outputs)
+            activations, = re.findall("  activations +[0-9.]+ MB   (.*)", run.out)
+            total, = re.findall("  total +([0-9.]+) MB", run.out)
+            return float(total), activations
+        tested, steps = planned(outputs="a"), planned("--no-evaluate", outputs="b")
+        self.assertEqual((tested[1], steps[1]), ("of evaluation", "1 samples per pass"))
+        self.assertEqual(planned("--test-batch-size=21", outputs="c"), tested)
+        limit = f"--memory-limit={int((tested[0] + steps[0]) / 2 * 1e6 / 1024)}K"
+        self.fails(r"the run needs .*: evaluation takes [0-9.]+ GB of it: evaluate fewer samples at a time", limit, *flags, code=1,
+                   outputs="d")
+        self.train(limit, "--no-evaluate", *flags, outputs="e")
+        self.fails(r"rank 0 needs [0-9.]+ GB, but only [0-9.]+ GB are available", limit, "--dry-run", *flags, code=1, outputs="f")
 
     def test_models(self):
         self.fails("--init-from: .*nowhere/config.json", "--init-from=" + self.path("nowhere"), code=1)
@@ -123,6 +177,13 @@ class BadInputTest(runs.VitTest):
         self.train(*evaluate, "--data=" + self.path("other"), "--save-model=" + self.path("again"), outputs="d")
         with open(self.path("again/config.json")) as file:
             self.assertEqual(json.load(file)["id2label"], {"0": "bird", "1": "cat", "2": "frog"})
+        # Trained as another class: its old name is gone.
+        self.train("--init-from=" + self.path("model"), "--data=" + self.path("two"), "--max-iters=1", "--epochs=0",
+                   "--no-evaluate", "--save-model=" + self.path("tuned"), outputs="e")
+        with open(self.path("tuned/config.json")) as file:
+            config = json.load(file)
+        self.assertEqual(config["id2label"], {"0": "cat", "1": "frog", "2": "LABEL_2"})
+        self.assertEqual(config["label2id"], {"cat": 0, "frog": 1, "LABEL_2": 2})
 
     def test_other_settings_than_the_checkpoint(self):
         kept = "--checkpoint-dir=" + self.path("kept")

@@ -55,6 +55,8 @@ training::NamedValues CnnTask::facts() const {
           {"training_targets_crc32", image_training::LabelsDigest(*images_.train)}};
 }
 
+training::NamedValues CnnTask::shared_facts() const { return image_training::TestFacts(images_); }
+
 training::TaskProgress CnnTask::progress() const {
   return {absl::StrCat("epoch ", sampler_.epoch() + 1, " of ", settings_.epochs), sampler_.run_position(),
           settings_.epochs * sampler_.samples()};

@@ -34,6 +34,7 @@ class CnnTask final : public training::TrainingTask {
 
   training::TrainedModel model() override;
   training::NamedValues facts() const override;
+  training::NamedValues shared_facts() const override;
   std::string data() const override { return images_.description(); }
   bool done() const override { return sampler_.epoch() >= settings_.epochs; }
   training::TaskProgress progress() const override;

@@ -30,6 +30,7 @@ void CnnSettings::Bind(training::SettingsTable& table) {
 }
 
 absl::Status CnnSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
+  PLAIT_RETURN_IF_ERROR(CheckNoDryRun());
   PLAIT_RETURN_IF_ERROR(AtLeast("test-batch-size", test_batch_size, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("epochs", epochs, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("max-samples", max_samples, 0));

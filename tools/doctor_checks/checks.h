@@ -48,7 +48,7 @@ Finding CheckLocale(const Ranks& ranks);   // WARNING: not UTF-8
 // ERROR: devices whose driver does not load, or no device on a host while others have some; WARNING: devices, but a
 // build without CUDA. No device on any host: OK.
 Finding CheckDevices(const Ranks& ranks);
-// WARNING: devices, but libnccl cannot be loaded; ERROR: another version than rank 0's.
+// In a build with CUDA on ranks with devices. ERROR: libnccl cannot be loaded, or its version is another than rank 0's.
 Finding CheckNccl(const Ranks& ranks);
 
 // All of them, in the order of the report.

@@ -123,6 +123,12 @@ training::NamedValues GruTask::facts() const {
   return facts;
 }
 
+training::NamedValues GruTask::shared_facts() const {
+  return {{"test_samples", absl::StrCat(set_.test.samples())},
+          {"test_targets_crc32",
+           training::DigestOf(set_.test.samples(), [this](std::int64_t i) { return set_.test.y[i]; })}};
+}
+
 training::TaskProgress GruTask::progress() const {
   return {absl::StrCat("epoch ", sampler_.epoch() + 1, " of ", settings_.epochs), sampler_.run_position(),
           settings_.epochs * sampler_.samples()};

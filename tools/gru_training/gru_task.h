@@ -41,6 +41,7 @@ class GruTask final : public training::TrainingTask {
 
   training::TrainedModel model() override;
   training::NamedValues facts() const override;
+  training::NamedValues shared_facts() const override;
   std::string data() const override { return set_.description(); }
   bool done() const override { return sampler_.epoch() >= settings_.epochs; }
   training::TaskProgress progress() const override;

@@ -100,12 +100,21 @@ void GruSettings::BindData(training::SettingsTable& table) {
       "has fetched, else a synthetic stand-in");
 }
 
+std::string GruSettings::DerivedCell(const std::vector<comm::MeshAxis>& axes) const {
+  return lp.Solves(LayerParallelRanks(axes)) || implicit_serial ? "implicit" : "classic";
+}
+
 void GruSettings::Complete(const std::vector<comm::MeshAxis>& axes) {
-  if (!gru.empty()) return;
-  gru = lp.Solves(LayerParallelRanks(axes)) || implicit_serial ? "implicit" : "classic";
+  if (gru.empty()) gru = DerivedCell(axes);
+}
+
+std::vector<std::string> GruSettings::DerivedFlags(const std::vector<comm::MeshAxis>& axes) const {
+  if (gru != DerivedCell(axes)) return {};
+  return {"gru"};
 }
 
 absl::Status GruSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
+  PLAIT_RETURN_IF_ERROR(CheckNoDryRun());
   PLAIT_RETURN_IF_ERROR(CheckNumbers(*this));
   PLAIT_RETURN_IF_ERROR(training::OneOf("gru", gru, {"implicit", "classic"}));
   PLAIT_RETURN_IF_ERROR(CheckSolver(*this, LayerParallelRanks(axes)));

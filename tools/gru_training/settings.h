@@ -39,6 +39,7 @@ struct GruSettings : training::Settings {
   virtual void BindData(training::SettingsTable& table);
   // Chooses the cell.
   void Complete(const std::vector<comm::MeshAxis>& axes) override;
+  std::vector<std::string> DerivedFlags(const std::vector<comm::MeshAxis>& axes) const override;
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
   // FAILED_PRECONDITION if `folder` is a file, or has a last.h5: the checkpoints of earlier versions.
   absl::Status CheckResume(const std::string& folder) const override;
@@ -56,6 +57,9 @@ struct GruSettings : training::Settings {
   bool tests_implicit() const { return implicit_serial || trains_implicit(); }
 
   gru::GruStepOptions StepOptions() const;
+
+ private:
+  std::string DerivedCell(const std::vector<comm::MeshAxis>& axes) const;
 };
 
 }  // namespace plait::gru_training

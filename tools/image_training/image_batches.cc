@@ -80,6 +80,11 @@ std::string LabelsDigest(const data::ImageSource& source) {
   return training::DigestOf(source.samples(), [&](std::int64_t i) { return source.label(i); });
 }
 
+training::NamedValues TestFacts(const data::ImageSets& sets) {
+  return {{"test_samples", absl::StrCat(sets.test->samples())},
+          {"test_targets_crc32", LabelsDigest(*sets.test)}};
+}
+
 absl::StatusOr<TestResult> TestClassifier(
     training::Trainer& trainer, const training::Run& run, std::int64_t samples, std::int64_t batch_size,
     const std::function<models::Batch(absl::Span<const std::int64_t> indices)>& make) {
@@ -115,7 +120,7 @@ absl::StatusOr<TestResult> TestImages(training::Trainer& trainer, const training
   const absl::StatusOr<TestResult> result =
       TestClassifier(trainer, run, test.samples(), batch_size,
                      [&](absl::Span<const std::int64_t> indices) { return test.Make(indices); });
-  PLAIT_RETURN_IF_ERROR(run.world.Agree(test.status()));
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(run.world.Agree(test.status()), "--data"));
   return result;
 }
 

@@ -40,6 +40,9 @@ std::string DataLine(const data::ImageSets& sets);
 // Local. A fact about the data of a run (tools/training/resume.h).
 std::string LabelsDigest(const data::ImageSource& source);
 
+// Local. Facts about the test images, for training::TrainingTask::shared_facts().
+training::NamedValues TestFacts(const data::ImageSets& sets);
+
 // Local.
 class ImageBatches {
  public:

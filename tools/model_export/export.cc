@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "base/path.h"
 #include "base/status_macros.h"
+#include "models/model_sizes.h"
 #include "models/vit/safetensors.h"
 #include "models/vit/vit.h"
 #include "tools/model_export/checkpoint_model.h"
@@ -58,6 +59,10 @@ absl::StatusOr<vit::VitOptions> VitOptionsOf(const Checkpoint& checkpoint) {
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t classes, number("classes"));
   vit::VitOptions options = settings.Options(classes);
   PLAIT_ASSIGN_OR_RETURN(options.channels, number("channels"));
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(vit::Validate(options), checkpoint.folder()));
+  const Checkpoint::Totals held = checkpoint.TotalsOf("model");
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(
+      models::CheckHeld(vit::SizesOf(options), {held.tensors, held.elements}), checkpoint.folder()));
   return options;
 }
 

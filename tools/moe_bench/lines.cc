@@ -57,10 +57,13 @@ std::string BenchmarkLine(const Config& config, int local_experts, int ranks) {
 
 std::string MemoryLine(const Config& config, int local_experts, int ranks, std::int64_t expert_bytes) {
   const int slots = config.UsableSlots(local_experts, ranks);
-  const double copy = config.mode == Mode::kDispatchOnly ? 0 : 2e-6 * static_cast<double>(expert_bytes);
+  const double weights = config.mode == Mode::kDispatchOnly ? 0 : 1e-6 * static_cast<double>(expert_bytes);
+  // The engine adds up gradients in the masters' type.
+  const bool widens = config.mode == Mode::kTrainingStep && config.type == c10::kBFloat16;
+  const double gradients = widens ? 2 * weights : weights;
   return absl::StrFormat(
       "[Memory] weights and gradients of a rank: home experts = %.6f MB, replicas at most = %.6f MB\n",
-      copy * local_experts, copy * slots);
+      (weights + gradients) * local_experts, 2 * weights * slots);
 }
 
 std::string StepLine(int step, double step_ms, double forward_ms, double backward_ms, double teraflops) {

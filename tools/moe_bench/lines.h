@@ -23,7 +23,7 @@ std::string ModelTree(const Config& config, int local_experts, int ranks);
 // "[Benchmark] world_size = ..."
 std::string BenchmarkLine(const Config& config, int local_experts, int ranks);
 // Memory of the weights and gradients of a rank's experts, and of replicas if every slot is used. `expert_bytes`:
-// weights of one expert.
+// weights of one expert, in config.type.
 std::string MemoryLine(const Config& config, int local_experts, int ranks, std::int64_t expert_bytes);
 std::string StepLine(int step, double step_ms, double forward_ms, double backward_ms, double teraflops);
 std::string SummaryLine(double step_ms, double forward_ms, double backward_ms);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+
 namespace plait::moe_bench {
 namespace {
 
@@ -63,6 +65,23 @@ TEST(Lines, TheTreeShowsSlots) {
             std::string::npos)
       << home;
   EXPECT_NE(home.find("(activation): SiLU()"), std::string::npos) << home;
+}
+
+TEST(Lines, MemoryOfGradientsOfHomeExpertsIsThatOfMasters) {
+  const auto line = [](Mode mode, c10::ScalarType type) {
+    Config config;
+    config.mode = mode;
+    config.type = type;
+    return MemoryLine(config, /*local_experts=*/8, /*ranks=*/4, /*expert_bytes=*/1'000'000);
+  };
+  const auto expected = [](const char* home, const char* replicas) {
+    return absl::StrCat("[Memory] weights and gradients of a rank: home experts = ", home,
+                        ".000000 MB, replicas at most = ", replicas, ".000000 MB\n");
+  };
+  EXPECT_EQ(line(Mode::kTrainingStep, c10::kFloat), expected("16", "12"));
+  EXPECT_EQ(line(Mode::kTrainingStep, c10::kBFloat16), expected("24", "12"));
+  EXPECT_EQ(line(Mode::kForwardBackward, c10::kBFloat16), expected("16", "12"));
+  EXPECT_EQ(line(Mode::kDispatchOnly, c10::kBFloat16), expected("0", "0"));
 }
 
 TEST(Lines, OfARank) {

@@ -1,5 +1,7 @@
 #include "tools/moe_bench/step_report.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -245,9 +247,10 @@ std::string StepReport::CriticalPathText() const {
   const double measured = Median(&StepNumbers::critical_ms),
                predicted = Median(&StepNumbers::predicted_critical_ms);
   return absl::StrFormat(
-      "[Critical path] processor time of experts, busiest rank forward and backward = %.6f ms, mean rank = "
+      "[Critical path] processor time of experts%s, busiest rank forward and backward = %.6f ms, mean rank = "
       "%.6f ms; predicted = %.6f ms, predicted/measured = %.3f\n",
-      measured, Median(&StepNumbers::mean_rank_ms), predicted, predicted / measured);
+      at::get_num_threads() > 1 ? " (of each rank's first thread)" : "", measured,
+      Median(&StepNumbers::mean_rank_ms), predicted, predicted / measured);
 }
 
 std::string StepReport::Text() const {

@@ -1,8 +1,10 @@
 // Numbers of several ranks with figures that are known.
 #include "tools/moe_bench/step_report.h"
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "comm/testing/world.h"
@@ -67,6 +69,22 @@ TEST(CombineRanks, TakesTheSlowestRankAndAddsCounts) {
   EXPECT_EQ(step->sent_bytes, 100 * ranks * last / 2);
   EXPECT_EQ(step->traffic.rows, ranks == 1 ? 0 : 4 * 10 * ranks * last / 2);
   EXPECT_EQ(step->traffic.replicas, ranks == 1 ? 0 : 6000);
+}
+
+TEST(StepReport, SaysOfWhichThreadProcessorTimeIs) {
+  const int ranks = World().size(), threads = at::get_num_threads();
+  const BenchRanks bench(World());
+  const Config config = ConfigOf();
+  StepReport report(config, /*local_experts=*/8, bench);
+  report.Add(*CombineRanks(config, 4, {.ranks = ranks, .experts = 8 * ranks, .row_bytes = 10},
+                           FactsOf(World().rank()), bench));
+  const auto says = [&](int count, const std::string& text) {
+    at::set_num_threads(count);
+    return report.Text().find(text) != std::string::npos;
+  };
+  EXPECT_TRUE(says(1, "processor time of experts, busiest rank"));
+  EXPECT_TRUE(says(2, "processor time of experts (of each rank's first thread), busiest rank"));
+  at::set_num_threads(threads);
 }
 
 TEST(CombineRanks, NamesLostRowsOnAllRanks) {

@@ -2,6 +2,8 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
@@ -106,7 +108,8 @@ training::TrainedModel OdeNetTask::TrainedOf(odenet::OdeNet* model) const {
           .optimizer = {.kind = parallel::OptimizerKind::kAdam,
                         .lr = settings_.lr,
                         .weight_decay = added.weight_decay},
-          .time_tikhonov = added.time_tikhonov};
+          .time_tikhonov = added.time_tikhonov,
+          .evaluation_samples = std::min(settings_.test_batch_size, problem_.validation.count)};
 }
 
 training::TrainedModel OdeNetTask::model() {
@@ -144,6 +147,11 @@ training::NamedValues OdeNetTask::facts() const {
   return {{"classes", absl::StrCat(problem_.classes)},
           {"training_samples", absl::StrCat(problem_.train.count)},
           {"training_targets_crc32", problem_.labels_digest}};
+}
+
+training::NamedValues OdeNetTask::shared_facts() const {
+  return {{"validation_samples", absl::StrCat(problem_.validation.count)},
+          {"validation_targets_crc32", problem_.validation_labels_digest}};
 }
 
 // A sample takes a level's number of layers.

@@ -70,6 +70,7 @@ class OdeNetTask final : public training::TrainingTask {
   training::TrainedModel model() override;
   training::MakeDryRunModel dry_run_model() override;
   training::NamedValues facts() const override;
+  training::NamedValues shared_facts() const override;
   std::string data() const override { return problem_.description; }
   std::int64_t first_step() const override { return level_.first_step; }
   bool done() const override { return sampler_.epoch() >= level_.epochs; }

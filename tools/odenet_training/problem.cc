@@ -76,7 +76,8 @@ absl::StatusOr<Problem> ImageProblem(const OdeNetSettings& s, const comm::Commun
                  .classes = static_cast<std::int64_t>(sets.class_names.size()),
                  .train = SamplesOf(sets.train, sets, s.compute_type()),
                  .validation = SamplesOf(sets.test, sets, s.compute_type()),
-                 .labels_digest = image_training::LabelsDigest(*sets.train)};
+                 .labels_digest = image_training::LabelsDigest(*sets.train),
+                 .validation_labels_digest = image_training::LabelsDigest(*sets.test)};
 }
 
 }  // namespace
@@ -86,6 +87,9 @@ absl::StatusOr<Problem> OpenProblem(const OdeNetSettings& s, const comm::Communi
   const absl::StatusOr<data::VectorSets> sets = OpenVectors(s);
   const std::string flag = s.problem == "peaks" ? "--problem=peaks" : "--data";
   PLAIT_RETURN_IF_ERROR(world.Agree(base::Prefixed(sets.status(), flag)));
+  const auto digest = [](const auto& set) {
+    return training::DigestOf(set.samples(), [&set](std::int64_t i) { return set.labels[i]; });
+  };
   return Problem{
       .description = absl::StrCat("Data: ", sets->description, ": ", sets->train.samples(), " training and ",
                                   sets->validation.samples(), " validation samples of ", sets->train.width,
@@ -94,8 +98,8 @@ absl::StatusOr<Problem> OpenProblem(const OdeNetSettings& s, const comm::Communi
       .classes = sets->classes,
       .train = SamplesOf(sets->train, s.compute_type()),
       .validation = SamplesOf(sets->validation, s.compute_type()),
-      .labels_digest =
-          training::DigestOf(sets->train.samples(), [&](std::int64_t i) { return sets->train.labels[i]; })};
+      .labels_digest = digest(sets->train),
+      .validation_labels_digest = digest(sets->validation)};
 }
 
 }  // namespace plait::odenet_training

@@ -31,7 +31,8 @@ struct Problem {
   std::vector<std::int64_t> sample;  // shape of a sample, as OdeNetOptions has it
   std::int64_t classes = 0;
   Samples train, validation;
-  std::string labels_digest;  // of the training samples: tools/training/resume.h
+  std::string labels_digest;             // of the training samples: tools/training/resume.h
+  std::string validation_labels_digest;  // likewise
 };
 
 // Collective over `world`. Every rank opens the data. An error on one rank is an error on all, and begins with the

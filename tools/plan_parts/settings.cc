@@ -128,6 +128,8 @@ absl::Status CheckPlan(const PlanSettings& s) {
   PLAIT_RETURN_IF_ERROR(AtLeast("batch-size", static_cast<double>(trainer.batch_size), 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("global-batch-size", static_cast<double>(trainer.global_batch_size), 0));
   PLAIT_RETURN_IF_ERROR(AtLeast("gradient-accumulation-steps", trainer.gradient_accumulation_steps, 1));
+  PLAIT_RETURN_IF_ERROR(AtLeast("threads", trainer.threads, 1));
+  PLAIT_RETURN_IF_ERROR(trainer.CheckMemoryLimit());
   PLAIT_RETURN_IF_ERROR(AtLeast("top", s.top, 1));
   if (trainer.has_initial_model() || !trainer.resume.empty()) {
     return absl::InvalidArgumentError(
@@ -253,8 +255,17 @@ absl::StatusOr<CalibrationModel> CalibrationModelOf(const PlanSettings& settings
   return model;
 }
 
-absl::StatusOr<parallel::Cluster> ClusterOf(const PlanSettings& settings) {
-  PLAIT_ASSIGN_OR_RETURN(parallel::Cluster cluster, parallel::ReadCluster(base::FromUser(settings.cluster)));
+namespace {
+
+// Of a rank.
+void LimitMemory(const training::Settings& trainer, parallel::Cluster& cluster) {
+  if (!trainer.has_memory_limit()) return;
+  const auto limit = static_cast<double>(trainer.memory(/*ranks_on_host=*/1, at::kCPU).bytes);
+  cluster.memory_bytes = std::min(cluster.memory_bytes, limit);
+}
+
+// With the ranks of --nproc, which may be more than the file has.
+absl::StatusOr<parallel::Cluster> WithRanks(const PlanSettings& settings, parallel::Cluster cluster) {
   const int ranks = settings.trainer->nproc;
   if (ranks <= cluster.ranks()) return cluster;
   if (cluster.nodes > 1) {
@@ -270,6 +281,15 @@ absl::StatusOr<parallel::Cluster> ClusterOf(const PlanSettings& settings) {
   cluster.memory_bytes *= share;
   cluster.offload_bytes *= share;
   cluster.ranks_per_node = ranks;
+  return cluster;
+}
+
+}  // namespace
+
+absl::StatusOr<parallel::Cluster> ClusterOf(const PlanSettings& settings) {
+  PLAIT_ASSIGN_OR_RETURN(parallel::Cluster cluster, parallel::ReadCluster(base::FromUser(settings.cluster)));
+  PLAIT_ASSIGN_OR_RETURN(cluster, WithRanks(settings, cluster));
+  LimitMemory(*settings.trainer, cluster);
   return cluster;
 }
 

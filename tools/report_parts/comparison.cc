@@ -27,9 +27,10 @@ bool HaveRatio(double first, double other) {
 // Attributes that differ between any two runs, or that settings determine.
 bool IsIncidental(const std::string& name) {
   static const std::set<std::string>& names = *new std::set<std::string>{
-      "command",     "started",  "trace",    "launch_command",   "folder", "history",
-      "report",      "complete", "finished", "outputs",          "csv",    "json_lines",
-      "tensorboard", "html",     "settings", "resumed_at_draws", "resumed"};
+      "command",      "started",  "trace",    "launch_command",   "folder",  "history",
+      "report",       "complete", "finished", "outputs",          "csv",     "json_lines",
+      "tensorboard",  "html",     "settings", "resumed_at_draws", "resumed", "resumed_at_draw",
+      "began_at_step"};
   return names.count(name) > 0;
 }
 

@@ -11,6 +11,7 @@
 #include "base/quantity.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "tools/report_parts/steps_per_draw.h"
 #include "tools/report_parts/time_units.h"
 
 namespace plait::report {
@@ -152,17 +153,25 @@ std::string NanNote(const MetricNumbers& numbers, const Column& column, const Co
                       " on.");
 }
 
-Column SumSoFar(Column column) {
-  double sum = 0;
+Column SumSoFar(Column column, double sum = 0) {
   for (double& value : column) value = sum += std::isfinite(value) ? value : 0;
   return column;
+}
+
+// A step before the file's first draw had as many as the first one that has any.
+Column TokensSoFar(Column tokens, std::int64_t steps_before) {
+  const auto first = std::find_if(tokens.begin(), tokens.end(), [](double n) { return std::isfinite(n); });
+  const double before = first == tokens.end() ? 0 : static_cast<double>(steps_before) * *first;
+  return SumSoFar(std::move(tokens), before);
 }
 
 absl::StatusOr<Json> AxesOf(const RunNumbers& run, const Column& steps, const Points& points) {
   PLAIT_ASSIGN_OR_RETURN(Column tokens, ColumnCalled(run, {"tokens"}));
   PLAIT_ASSIGN_OR_RETURN(const Column seconds, SecondsOf(run));
   Json axes = {{"step", PlacesJson(steps, points)}};
-  if (!tokens.empty()) axes["tokens"] = PlacesJson(SumSoFar(std::move(tokens)), points);
+  if (!tokens.empty()) {
+    axes["tokens"] = PlacesJson(TokensSoFar(std::move(tokens), BeganAtStep(*run.table)), points);
+  }
   if (!seconds.empty()) axes["time"] = PlacesJson(seconds, points);
   return axes;
 }

@@ -20,8 +20,8 @@
 //
 // step: metric `step` or `iter`, else the file's own numbers of the draws (HistoryTable::DrawNumbers), if they are finite
 // and ascending, else 0, 1, ... Where single draws have no number, it is put between those of their neighbours. time:
-// seconds so far, the cumulative sum of `dt` or `step_time`, which have a unit of time (SecondsPerUnit). tokens: the
-// cumulative sum of `tokens`.
+// seconds so far in this file, the cumulative sum of `dt` or `step_time`, which have a unit of time (SecondsPerUnit).
+// tokens: the cumulative sum of `tokens`; steps before the file's first draw (BeganAtStep) count as its first ones.
 #ifndef PLAIT_TOOLS_REPORT_PARTS_CURVE_DATA_H_
 #define PLAIT_TOOLS_REPORT_PARTS_CURVE_DATA_H_
 

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/quantity.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "data/history/history_table.h"
@@ -200,6 +201,10 @@ void AddNotes(const HistoryTable& table, RunNumbers& run) {
                                      " draws are from its journal, beside the file."));
   } else if (!run.complete) {
     run.notes.push_back("The run is still running or was killed: it has not closed its history.");
+  }
+  if (const std::int64_t begun = BeganAtStep(table); begun > 0) {
+    run.notes.push_back(absl::StrCat("The file begins after step ", base::FormatCount(begun),
+                                     " of its run: times so far count from there on."));
   }
   if (!table.is_history()) run.notes.push_back("Written by another program; units are what its file says.");
   for (const TableMetric& metric : table.metrics()) {

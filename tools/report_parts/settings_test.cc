@@ -31,6 +31,16 @@ TEST(Settings, OnlyWhatChanged) {
   EXPECT_THAT(ChangedSettings(absl::MakeConstSpan(runs).first(1)), IsEmpty());
 }
 
+TEST(Settings, NotWhereARunWasInterrupted) {
+  const NamedTexts whole = {{"settings", "--lr=1"}, {"began_at_step", "0"}};
+  const NamedTexts resumed = {{"settings", "--lr=1"},
+                              {"resumed", "2026-11-21T15:30:00Z"},
+                              {"resumed_at_draw", "7"},
+                              {"resumed_at_draws", "3 7"},
+                              {"began_at_step", "20"}};
+  EXPECT_THAT(ChangedSettings(std::vector<NamedTexts>{SettingsOf(whole), SettingsOf(resumed)}), IsEmpty());
+}
+
 TEST(Settings, AmongManyNames) {
   constexpr std::size_t kNames = 100'000;
   std::string line = "--host=n2";

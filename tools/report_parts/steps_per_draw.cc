@@ -28,18 +28,22 @@ std::set<std::int64_t> ResumedAt(const data::HistoryTable& table) {
     std::int64_t draw = 0;
     if (absl::SimpleAtoi(text, &draw)) resumed.insert(draw);
   }
-  resumed.erase(0);  // began_at_step tells what draw 0 covers
+  resumed.erase(0);  // BeganAtStep tells what draw 0 covers
   return resumed;
 }
 
 }  // namespace
+
+std::int64_t BeganAtStep(const data::HistoryTable& table) {
+  return table.is_history() ? WholeAttribute(table, "began_at_step") : 0;
+}
 
 absl::StatusOr<std::vector<double>> StepsPerDraw(const data::HistoryTable& table) {
   const data::TableMetric* step = table.Find("step");
   if (!table.is_history() || step == nullptr || step->is_vector) return std::vector<double>();
   PLAIT_ASSIGN_OR_RETURN(std::vector<double> steps, table.Column("step"));
   const std::set<std::int64_t> resumed = ResumedAt(table);
-  double before = WholeAttribute(table, "began_at_step") > 0 ? kNaN : 0;
+  double before = BeganAtStep(table) > 0 ? kNaN : 0;
   for (std::size_t draw = 0; draw < steps.size(); ++draw) {
     const double covered = steps[draw] - std::exchange(before, steps[draw]);
     // Steps before the interruption count in some sums and not in others; one step is all of itself.

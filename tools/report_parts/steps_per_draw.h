@@ -5,6 +5,7 @@
 #ifndef PLAIT_TOOLS_REPORT_PARTS_STEPS_PER_DRAW_H_
 #define PLAIT_TOOLS_REPORT_PARTS_STEPS_PER_DRAW_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -13,6 +14,9 @@
 #include "tools/report_parts/summary.h"
 
 namespace plait::report {
+
+// Steps that the run had done before the first draw of this file: more than zero if it was resumed in a new one.
+std::int64_t BeganAtStep(const data::HistoryTable& table);
 
 // How many steps each draw covers. NaN where that is unknown: behind lost draws, and for the first draw after a resume,
 // as some sums include the steps before the interruption. Empty: the file does not count steps.

@@ -86,6 +86,12 @@ void TextSettings::Complete(const std::vector<comm::MeshAxis>&) {
   if (bpe_folder.empty()) bpe_folder = initial_model();
 }
 
+std::vector<std::string> TextSettings::DerivedFlags(const std::vector<comm::MeshAxis>& axes) const {
+  std::vector<std::string> derived = Settings::DerivedFlags(axes);
+  if (bpe_folder == initial_model()) derived.push_back("bpe_folder");
+  return derived;
+}
+
 absl::Status TextSettings::CheckGiven(const training::SettingsTable& table) const {
   PLAIT_RETURN_IF_ERROR(optimizer.CheckGiven(table));
   return Settings::CheckGiven(table);

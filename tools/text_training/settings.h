@@ -50,6 +50,7 @@ struct TextSettings : training::Settings {
   }
   absl::Status CheckGiven(const training::SettingsTable& table) const override;
   void Complete(const std::vector<comm::MeshAxis>& axes) override;
+  std::vector<std::string> DerivedFlags(const std::vector<comm::MeshAxis>& axes) const override;
   absl::Status CheckStart() const override;
   std::vector<std::string> narrow_types() const override { return {"bfloat16", "float16"}; }
   bool runs_on_one_rank() const override { return prepare_only; }

@@ -149,6 +149,13 @@ training::NamedValues TextTask::facts() const {
            training::DigestOf(tokens.size(), [&](std::int64_t i) { return tokens[i]; })}};
 }
 
+training::NamedValues TextTask::shared_facts() const {
+  const data::Tokens tokens = corpus_.validation().tokens;
+  return {{"validation_tokens", absl::StrCat(tokens.size())},
+          {"validation_tokens_crc32",
+           training::DigestOf(tokens.size(), [&](std::int64_t i) { return tokens[i]; })}};
+}
+
 training::TaskProgress TextTask::progress() const {
   return {absl::StrCat("step ", step_ + 1, " of ", settings_.max_iters), step_, settings_.max_iters};
 }
@@ -199,10 +206,12 @@ absl::Status TextTask::EndStep(const training::StepReport& report, bool evaluate
   numbers.mfu_percent =
       MfuPercent(FlopsPerToken(options_, settings_.sequence), static_cast<double>(tokens) / numbers.ranks,
                  report.dt_seconds, peak_flops_);
-  if (evaluates) PLAIT_RETURN_IF_ERROR(Evaluate(&numbers.losses.emplace()));
+  const absl::Status evaluated = evaluates ? Evaluate(&numbers.losses.emplace()) : absl::OkStatus();
+  if (!evaluated.ok()) numbers.losses.reset();
   if (step_ % settings_.log_interval == 0 || evaluates) run_.log.Info(output_.line(numbers));
   numbers.evaluation_seconds = evaluates ? NowSeconds() - begin : 0;
-  return trainer_->Record(output_.scalars(numbers));
+  PLAIT_RETURN_IF_ERROR(trainer_->Record(output_.scalars(numbers)));
+  return evaluated.ok() ? evaluated : trainer_->SaveBefore(evaluated);
 }
 
 double TextTask::MeanLoss(const std::string& label, BlockBatches& batches) {

@@ -69,6 +69,7 @@ class TextTask final : public training::TrainingTask {
   training::TrainedModel model() override;
   training::MakeDryRunModel dry_run_model() override;
   training::NamedValues facts() const override;
+  training::NamedValues shared_facts() const override;
   std::string data() const override;
   bool done() const override { return step_ >= settings_.max_iters; }
   training::TaskProgress progress() const override;

@@ -7,18 +7,6 @@
 
 namespace plait::training {
 
-namespace {
-
-// The axis whose columns count an axis of the engine.
-std::string ColumnOf(const std::string& axis) {
-  if (axis == parallel::kEndsAxis) return "pp";  // both ends of a pipeline sum the gradients that they share
-  if (axis == "tokens") return "ep";
-  if (axis == "ep_replicate") return "dp_replicate";
-  return axis == "ep_shard" ? "dp_shard" : axis;
-}
-
-}  // namespace
-
 AxisTraffic::AxisTraffic(const comm::DeviceMesh& mesh, int expert_ranks, parallel::Strategy strategy)
     : world_(mesh.world()) {
   std::vector<comm::MeshAxis> axes = mesh.axes();
@@ -30,6 +18,14 @@ AxisTraffic::AxisTraffic(const comm::DeviceMesh& mesh, int expert_ranks, paralle
                                 absl::StrCat("comm_in_flight_", axis.name),
                                 absl::StrCat("comm_exposed_", axis.name)};
   }
+}
+
+std::string AxisTraffic::ColumnOf(const std::string& axis) const {
+  if (axis == parallel::kEndsAxis) return "pp";  // both ends of a pipeline sum the gradients that they share
+  if (axis == "tokens" && axes_.count("ep") > 0) return "ep";
+  if (axis == "tokens" && axes_.count("dp_shard") > 0) return "dp_shard";
+  if (axis == "tokens" || axis == "ep_replicate") return "dp_replicate";
+  return axis == "ep_shard" ? "dp_shard" : axis;
 }
 
 std::vector<Recorded> AxisTraffic::metrics() const {

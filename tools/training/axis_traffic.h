@@ -4,10 +4,11 @@
 //   comm_in_flight_tp    seconds in which messages and collectives were in flight, summed
 //   comm_exposed_tp      seconds of these in which the rank waited
 //
-// Reductions over ranks with the same experts count as dp_replicate and dp_shard, exchanges of router counts as ep. cp is
-// folded into an axis of data parallelism (parallel/context/data_mesh.h), which then counts parameters and gradients.
-// Axes of one rank have no columns. Evaluations and checkpoints are not counted, nor are broadcasts over data-parallel
-// ranks: set-up of the first step, and buffers of a few numbers. Local.
+// Reductions over ranks with the same experts count as dp_replicate and dp_shard, exchanges of router counts as ep, or
+// if it has one rank as dp_shard, else dp_replicate. cp is folded into an axis of data parallelism
+// (parallel/context/data_mesh.h), which then counts parameters and gradients. Axes of one rank have no
+// columns. Evaluations and checkpoints are not counted, nor are broadcasts over data-parallel ranks: set-up of the
+// first step, and buffers of a few numbers. Local.
 #ifndef PLAIT_TOOLS_TRAINING_AXIS_TRAFFIC_H_
 #define PLAIT_TOOLS_TRAINING_AXIS_TRAFFIC_H_
 
@@ -51,6 +52,8 @@ class AxisTraffic {
     std::array<std::string, kNumbers> columns;
     Numbers sums = {};
   };
+  // The axis whose columns count an axis of the engine.
+  std::string ColumnOf(const std::string& axis) const;
   std::map<std::string, Numbers> SoFar() const;
 
   comm::Communicator world_;

@@ -65,9 +65,10 @@ comm::CountedJob::GroupSizes GroupSizes(const Axes& axes, const Settings& settin
   return sizes;
 }
 
-// The coordinate along `axis` of the rank that is run for one at `coordinate`.
-int Representative(const comm::MeshAxis& axis, int coordinate) {
-  if (axis.name == "dp_replicate" || axis.name == "dp_shard") return 0;
+// The coordinate along `axis` of the rank that is run for one at `coordinate`. The last data rank is the last one along
+// ep, which has the most experts (moe::ExpertPlacement).
+int Representative(const comm::MeshAxis& axis, int expert_ranks, int coordinate) {
+  if (axis.name == "dp_replicate" || axis.name == "dp_shard") return expert_ranks > 1 ? axis.size - 1 : 0;
   const bool by_itself = axis.name == "pp" || axis.name == "lp" || coordinate + 1 == axis.size;
   return by_itself ? coordinate : 0;
 }
@@ -98,15 +99,31 @@ absl::StatusOr<DryRunModel> Make(const Settings& settings, const comm::DeviceMes
   return made;
 }
 
-absl::StatusOr<DryRunRank> RunOperators(const Settings& settings, const comm::DeviceMesh& mesh,
-                                        const MakeDryRunModel& make, std::int64_t samples) {
-  parallel::RegisterMetaKernels();
+// What counted ranks run, each by itself.
+struct Job {
+  Job(const Settings& of_run, const Axes& of_mesh, const MakeDryRunModel& of_program)
+      : settings(of_run),
+        axes(of_mesh),
+        make(of_program),
+        steps(Product(axes), GroupSizes(axes, settings)),
+        tests(Product(axes), GroupSizes(axes, settings)) {}
+
+  const Settings& settings;
+  const Axes& axes;
+  const MakeDryRunModel& make;
+  // Two jobs: a rank receives the latest shapes that were sent in its job, and those of steps and tests differ.
+  comm::CountedJob steps, tests;
+};
+
+absl::StatusOr<DryRunRank> TakeSteps(const Job& job, int number, std::int64_t samples) {
+  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh,
+                         comm::DeviceMesh::Create(job.steps.World(number), job.axes));
   parallel::MetaMemory& memory = parallel::MetaMemory::Install();
-  PLAIT_ASSIGN_OR_RETURN(const DryRunModel made, Make(settings, mesh, make, samples));
-  DryRunRank rank = {.rank = mesh.world().rank(), .coordinates = mesh.Coordinates(), .traffic = {}};
+  PLAIT_ASSIGN_OR_RETURN(const DryRunModel made, Make(job.settings, mesh, job.make, samples));
+  DryRunRank rank = {.rank = number, .coordinates = mesh.Coordinates(), .traffic = {}};
   const std::int64_t before = memory.live_bytes();
   PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<ShardedModel> sharded,
-                         ShardedModel::Create(settings, mesh, at::Device(at::kMeta), made.trained));
+                         ShardedModel::Create(job.settings, mesh, at::Device(at::kMeta), made.trained));
   rank.moment_bytes = sharded->optimizer().moment_bytes();
   rank.parameter_bytes = memory.live_bytes() - before - rank.moment_bytes;
   // The first step allocates persistent buffers and exchanges what ranks cache.
@@ -118,8 +135,27 @@ absl::StatusOr<DryRunRank> RunOperators(const Settings& settings, const comm::De
   TakeStep(*sharded, made);
   rank.traffic = Difference(mesh.world().stats(), counted);
   rank.activation_bytes = memory.peak_bytes() - stays;
+  rank.evaluation_samples = made.trained.evaluation_samples;
   sharded->WaitForParameters();
   return rank;
+}
+
+// Bytes of a forward pass beyond those that live between steps.
+absl::StatusOr<std::int64_t> TakeTest(const Job& job, int number, std::int64_t samples) {
+  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh,
+                         comm::DeviceMesh::Create(job.tests.World(number), job.axes));
+  parallel::MetaMemory& memory = parallel::MetaMemory::Install();
+  PLAIT_ASSIGN_OR_RETURN(const DryRunModel made, Make(job.settings, mesh, job.make, samples));
+  PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<ShardedModel> sharded,
+                         ShardedModel::Create(job.settings, mesh, at::Device(at::kMeta), made.trained));
+  sharded->model().SetTraining(false);
+  const std::int64_t before = memory.live_bytes(), buffers_before = sharded->engine().peak_bytes();
+  memory.ForgetPeak();
+  sharded->Output(made.batch);
+  // In training the buffers of unsharded units are there already.
+  const std::int64_t buffers = sharded->engine().peak_bytes() - buffers_before;
+  sharded->WaitForParameters();
+  return memory.peak_bytes() - before - buffers;
 }
 
 // The first line of LibTorch's message; a shorter one for a missing meta kernel, where LibTorch's is advice for users
@@ -132,10 +168,13 @@ std::string WhyNot(const std::string& message) {
 }
 
 // Unimplemented where LibTorch lacks an operator on the meta device.
-absl::StatusOr<DryRunRank> RunRank(const Settings& settings, const comm::DeviceMesh& mesh,
-                                   const MakeDryRunModel& make, std::int64_t samples) {
+absl::StatusOr<DryRunRank> RunRank(const Job& job, int number, std::int64_t samples, bool with_test = true) {
+  parallel::RegisterMetaKernels();
   try {
-    return RunOperators(settings, mesh, make, samples);
+    PLAIT_ASSIGN_OR_RETURN(DryRunRank rank, TakeSteps(job, number, samples));
+    if (!with_test || rank.evaluation_samples == 0) return rank;
+    PLAIT_ASSIGN_OR_RETURN(rank.evaluation_bytes, TakeTest(job, number, rank.evaluation_samples));
+    return rank;
   } catch (const c10::Error& error) {
     return absl::UnimplementedError("no dry run: " + WhyNot(error.what_without_backtrace()));
   }
@@ -160,27 +199,23 @@ std::vector<int> GroupAlong(const Axes& axes, const std::string& name, int rank)
 // Runs this rank, and before it the ranks that send the shapes that it receives: the one with the first stage, or all
 // with earlier layers, as the first may have none.
 absl::StatusOr<DryRunRank> RunOne(const Settings& settings, const comm::DeviceMesh& real,
-                                  const MakeDryRunModel& make, std::int64_t samples) {
+                                  const MakeDryRunModel& make, std::int64_t samples, bool with_test) {
   const Axes& axes = real.axes();
-  const comm::CountedJob job(Product(axes), GroupSizes(axes, settings));
+  const Job job(settings, axes, make);
   const int rank = real.world().rank();
-  const auto run = [&](int one) -> absl::StatusOr<DryRunRank> {
-    PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(job.World(one), axes));
-    return RunRank(settings, mesh, make, samples);
-  };
   for (const int sender : GroupAlong(axes, "lp", GroupAlong(axes, "pp", rank).front())) {
     if (sender == rank) break;
-    PLAIT_RETURN_IF_ERROR(run(sender).status());
+    PLAIT_RETURN_IF_ERROR(RunRank(job, sender, samples, with_test));
   }
-  return run(rank);
+  return RunRank(job, rank, samples, with_test);
 }
 
 }  // namespace
 
-int RankToRun(const Axes& axes, int rank) {
+int RankToRun(const Axes& axes, int expert_ranks, int rank) {
   int rest = rank, representative = 0, stride = 1;
   for (std::size_t i = axes.size(); i-- > 0;) {
-    representative += stride * Representative(axes[i], rest % axes[i].size);
+    representative += stride * Representative(axes[i], expert_ranks, rest % axes[i].size);
     rest /= axes[i].size;
     stride *= axes[i].size;
   }
@@ -193,14 +228,13 @@ comm::Communicator CountedWorld(const Settings& settings, const Axes& axes, int 
 
 absl::StatusOr<DryRunResult> DryRun(const Settings& settings, const Axes& axes, const MakeDryRunModel& make) {
   const auto begin = std::chrono::steady_clock::now();
-  const comm::CountedJob job(Product(axes), GroupSizes(axes, settings));
+  const Job job(settings, axes, make);
   DryRunResult result = {.axes = axes, .ranks = {}};
   const std::int64_t samples = settings.SamplesPerRank(DataRanks(axes));
   std::map<int, int> ranks;  // by the rank that is run: how many it stands for
-  for (int rank = 0; rank < Product(axes); ++rank) ++ranks[RankToRun(axes, rank)];
+  for (int rank = 0; rank < Product(axes); ++rank) ++ranks[RankToRun(axes, settings.expert_ranks(), rank)];
   for (const auto& [rank, alike] : ranks) {
-    PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(job.World(rank), axes));
-    PLAIT_ASSIGN_OR_RETURN(DryRunRank one, RunRank(settings, mesh, make, samples));
+    PLAIT_ASSIGN_OR_RETURN(DryRunRank one, RunRank(job, rank, samples));
     one.alike = alike;
     result.ranks.push_back(std::move(one));
   }
@@ -212,11 +246,13 @@ absl::StatusOr<parallel::MemoryPlan> PlanByDryRun(const Settings& settings, cons
                                                   at::Device device, const TrainedModel& trained,
                                                   const MakeDryRunModel& make) {
   PLAIT_ASSIGN_OR_RETURN(parallel::MemoryPlanRequest request, MemoryRequest(settings, mesh, device, trained));
-  const auto run = [&](std::int64_t samples) { return RunOne(settings, mesh, make, samples); };
-  PLAIT_ASSIGN_OR_RETURN(const DryRunRank all, run(request.micro_batch));
+  PLAIT_ASSIGN_OR_RETURN(const DryRunRank all,
+                         RunOne(settings, mesh, make, request.micro_batch, /*with_test=*/true));
+  request.evaluation_bytes = all.evaluation_bytes;
   request.activation_bytes_per_sample = all.activation_bytes / std::max<std::int64_t>(request.micro_batch, 1);
   if (request.micro_batch > 1) {
-    PLAIT_ASSIGN_OR_RETURN(const DryRunRank one, run(1));
+    PLAIT_ASSIGN_OR_RETURN(const DryRunRank one,
+                           RunOne(settings, mesh, make, /*samples=*/1, /*with_test=*/false));
     request.activation_bytes_per_sample =
         (all.activation_bytes - one.activation_bytes) / (request.micro_batch - 1);
   }
@@ -227,11 +263,6 @@ absl::StatusOr<parallel::MemoryPlan> PlanByDryRun(const Settings& settings, cons
   const std::int64_t planned = parallel::PlanMemory(request).buffer_bytes();
   request.working_bytes = std::max<std::int64_t>(0, all.parameter_bytes + all.gradient_bytes - planned);
   parallel::MemoryPlan plan = parallel::PlanMemory(request);
-  // Experts are sharded over fewer ranks than other parameters, which the formulas ignore.
-  if (plan.moment_bytes > 0) {
-    const double share = static_cast<double>(all.moment_bytes) / static_cast<double>(plan.moment_bytes);
-    plan.save_bytes = static_cast<std::int64_t>(share * static_cast<double>(plan.save_bytes));
-  }
   plan.moment_bytes = all.moment_bytes;
   return plan;
 }
@@ -268,11 +299,11 @@ std::string DryRunText(const DryRunResult& result) {
     const auto mb = [](std::int64_t bytes) {
       return absl::StrFormat("%11.3f", 1e-6 * static_cast<double>(bytes));
     };
-    absl::StrAppend(
-        &text, absl::StrFormat("  %-24s %6d %s %s %s %s %s   %s\n",
-                               absl::StrCat(rank.rank, " ", absl::StrJoin(place, ",")), rank.alike,
-                               mb(rank.parameter_bytes), mb(rank.moment_bytes), mb(rank.gradient_bytes),
-                               mb(rank.activation_bytes), mb(rank.peak_bytes()), absl::StrJoin(sent, ", ")));
+    absl::StrAppend(&text, absl::StrFormat("  %-24s %6d %s %s %s %s %s   %s\n",
+                                           absl::StrCat(rank.rank, " ", absl::StrJoin(place, ",")),
+                                           rank.alike, mb(rank.parameter_bytes), mb(rank.moment_bytes),
+                                           mb(rank.gradient_bytes), mb(rank.most_activation_bytes()),
+                                           mb(rank.peak_bytes()), absl::StrJoin(sent, ", ")));
   }
   return text;
 }

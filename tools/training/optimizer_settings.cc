@@ -47,6 +47,7 @@ absl::Status OptimizerSettings::ChooseDefaults(SettingsTable& table) {
   if (!given({"warmup_iters", "lr_schedule", "lr_decay_iters", "lr_decay_fraction", "min_lr"}).empty()) {
     PLAIT_RETURN_IF_ERROR(table.SetImplied("decay_lr", "true"));
   }
+  decay_iters_given = table.Given("lr_decay_iters");
   given_of_decay = given({"lr_schedule", "lr_decay_fraction", "min_lr"});
   return absl::OkStatus();
 }
@@ -90,6 +91,11 @@ absl::Status OptimizerSettings::Check() const {
     return absl::InvalidArgumentError(
         absl::StrCat("--", absl::StrReplaceAll(given_of_decay, {{"_", "-"}}),
                      ": the learning rate does not decay; expected --lr-decay-iters=N"));
+  }
+  if (decay_iters_given && decay_lr && lr_decay_iters > 0 && lr_decay_iters < warmup_iters) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--lr-decay-iters=", lr_decay_iters, ": the learning rate rises for --warmup-iters=", warmup_iters,
+        " steps; expected at least as many, or a shorter warm-up"));
   }
   if (min_lr <= learning_rate) return absl::OkStatus();
   return absl::InvalidArgumentError(

@@ -52,6 +52,7 @@ struct OptimizerSettings {
   parallel::ShardedOptimizerOptions Options() const;
 
   std::string given_of_decay = {};  // the flag of a decay that was given
+  bool decay_iters_given = false;
 };
 
 }  // namespace plait::training

@@ -89,12 +89,14 @@ bool PollsStopSignals(const Settings& settings) {
 }
 
 // Flags that a repetition must not reuse are commented out: where the run wrote, and what it resumed from.
-std::string FlagFile(const std::string& program, const SettingsTable& table, int ranks) {
+std::string FlagFile(const std::string& program, const SettingsTable& table,
+                     const std::vector<std::string>& derived, int ranks) {
   return absl::StrCat(
       "# ", program, " --flagfile=THIS_FILE repeats this run: ", ranks, ranks == 1 ? " rank" : " ranks",
       ", revision ", Revision(), "\n",
-      table.FlagFile({"outputs", "history", "checkpoint_dir", "checkpoint_interval", "keep_last", "resume",
-                      "save_model", "eval_only", "prepare_only", "dry_run"}));
+      table.FlagFile({"outputs", "history", "checkpoint_dir", "checkpoint_interval", "keep_last", "grace",
+                      "resume", "save_model", "eval_only", "prepare_only", "dry_run"},
+                     derived));
 }
 
 absl::Status TakeSizes(const Program& program, const std::vector<comm::MeshAxis>& axes, Run& run) {
@@ -117,6 +119,10 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, int ranks, 
   const BarScope preparing(console, "preparing");
   PLAIT_ASSIGN_OR_RETURN(const base::Log log, MakeLog(session.world().rank(), console));
   if (!device.warning.empty()) log.Warning(device.warning);
+  if (table.Given("batch_size") && table.Given("global_batch_size") && settings.global_batch_size > 0) {
+    log.Warning(absl::StrCat("--batch-size=", settings.batch_size,
+                             " has no effect beside --global-batch-size=", settings.global_batch_size));
+  }
   PLAIT_ASSIGN_OR_RETURN(
       CheckpointPlace place,
       OpenCheckpointPlace(program.name, settings, table, session.world(), comm::DetectJob().job_id,
@@ -142,7 +148,7 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, int ranks, 
              .table = table,
              .settings_line =
                  [&] { return base::Settings(table.Usage(program.name, program.summary, program.examples)); },
-             .flag_file = FlagFile(program.name, table, session.world().size()),
+             .flag_file = FlagFile(program.name, table, settings.DerivedFlags(axes), session.world().size()),
              .session = session,
              .world = world,
              .mesh = mesh,

@@ -110,6 +110,7 @@ absl::StatusOr<Checkpoint> OpenAndAdopt(const std::string& folder, const std::st
   if (adopted.ok()) adopted = settings.ChooseDefaults(table);
   if (adopted.ok()) adopted = table.Adopt(kept, changes);
   if (!adopted.ok()) return AnotherRun(checkpoint, adopted.message());
+  // The same batch on any number of ranks: Settings::DerivedFlags leaves out --batch-size then.
   const auto batch = kept.find(kGlobalBatch);
   if (batch != kept.end() && !table.Given("batch_size") && !table.Given("global_batch_size")) {
     if (!absl::SimpleAtoi(batch->second, &settings.global_batch_size)) {

@@ -235,6 +235,10 @@ absl::Status RunOutputs::OpenHistory(const RunOutputsOptions& options, const com
   // Of an emptied file also zero, in place of what it said before.
   const bool is_told = resumed[0] < 0 ? options.steps_done > 0 : resumed[0] == 0 && options.steps_done >= 0;
   if (is_told) attributes[kBeganAtStep] = absl::StrCat(options.steps_done);
+  // Where this attempt has none, the file must not tell those of the one before.
+  if (resumed[0] >= 0) {
+    for (const char* name : {"trace", "launch_command"}) attributes.try_emplace(name);
+  }
   PLAIT_ASSIGN_OR_RETURN(history_,
                          rank_history::RankHistory::Create(world, {.path = history_path_,
                                                                    .attributes = attributes,

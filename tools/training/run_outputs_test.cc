@@ -8,6 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "comm/testing/world.h"
@@ -125,6 +128,24 @@ TEST(RunOutputs, AResumedRunGoesOnWithItsHistory) {
   options.history = folder + "/other.h5";
   RunOutputs third = *RunOutputs::Open(options, {}, World());
   EXPECT_EQ(third.history().draws(), 0);
+}
+
+TEST(RunOutputs, AResumedHistoryTellsNoTraceAndCommandOfTheAttemptBefore) {
+  RunOutputsOptions options = OptionsIn(NewFolder("attempts"));
+  const auto attributes = [&](bool trace, const std::string& command) {
+    options.trace = trace;
+    RunOutputs run = *RunOutputs::Open(options, {.program = "train_x", .launch_command = command}, World());
+    EXPECT_TRUE(Record(run, 0, 1).ok());
+    EXPECT_TRUE(run.Close().ok());
+    World().Barrier();
+    const data::HistoryTable table = *data::HistoryTable::Open(run.history_path());
+    World().Barrier();
+    return std::pair(table.Attribute("trace"), table.Attribute("launch_command"));
+  };
+  EXPECT_THAT(attributes(true, "srun train_x"), Pair("trace.json", "srun train_x"));
+  options.resumed_draws = 1;
+  EXPECT_THAT(attributes(false, ""), Pair("", ""));
+  EXPECT_THAT(attributes(true, "mpirun train_x"), Pair("trace.json", "mpirun train_x"));
 }
 
 // Records steps `from` to `to` - 1, and resumes after a checkpoint at step `done` that counts `draws`. Returns the steps

@@ -354,11 +354,21 @@ absl::Status Settings::CheckLayerParallel(const std::vector<comm::MeshAxis>& axe
   return absl::OkStatus();
 }
 
+std::vector<std::string> Settings::DerivedFlags(const std::vector<comm::MeshAxis>&) const {
+  return {global_batch_size > 0 ? "batch_size" : "global_batch_size"};
+}
+
 absl::Status Settings::CheckGiven(const SettingsTable& table) const {
   if (!reproducible) PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("reproducible_leaves", "--reproducible"));
   if (!checkpoint_dir.empty()) return absl::OkStatus();
   PLAIT_RETURN_IF_ERROR(table.CheckNoneGiven("grace", "--checkpoint-dir=DIR"));
   return table.CheckNoneGiven("keep_last", "--checkpoint-dir=DIR");
+}
+
+absl::Status Settings::CheckMemoryLimit() const { return Bytes(memory_limit).status(); }
+
+absl::Status Settings::CheckNoDryRun() const {
+  return dry_run ? Invalid("--dry-run: this program has none") : absl::OkStatus();
 }
 
 absl::Status Settings::CheckStart() const {
@@ -398,7 +408,7 @@ absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) cons
   std::vector<std::string> types = {"float32", "float64"};
   for (const std::string& type : narrow_types()) types.push_back(type);
   PLAIT_RETURN_IF_ERROR(OneOf("dtype", dtype, types));
-  PLAIT_RETURN_IF_ERROR(Bytes(memory_limit).status());
+  PLAIT_RETURN_IF_ERROR(CheckMemoryLimit());
   if (offload_params && offload == "none") {
     return Invalid("--offload-params: expected --offload=DIR");
   }

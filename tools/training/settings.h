@@ -80,6 +80,8 @@ struct Settings {
   virtual absl::Status ChooseDefaults(SettingsTable&) { return absl::OkStatus(); }
   // Called after parsing, and again after a checkpoint's values were adopted. Derives settings from others.
   virtual void Complete(const std::vector<comm::MeshAxis>&) {}
+  // Flags whose values follow from others: those that Complete() has set, and the one of two batch sizes that is not used.
+  virtual std::vector<std::string> DerivedFlags(const std::vector<comm::MeshAxis>& axes) const;
   // INVALID_ARGUMENT for a given flag that would silently have no effect without another one, where --help does not say
   // so. Called after Complete(), for a run that resumes after its checkpoint's values were adopted.
   virtual absl::Status CheckGiven(const SettingsTable& table) const;
@@ -91,6 +93,8 @@ struct Settings {
   virtual absl::Status CheckStart() const;
   // INVALID_ARGUMENT, one line naming the flag, for settings that cannot work on a mesh with these axes.
   virtual absl::Status Check(const std::vector<comm::MeshAxis>& axes) const = 0;
+  // For programs without one: the data may take long to make.
+  absl::Status CheckNoDryRun() const;
   // Sizes of the model, as far as the settings alone determine them. A checkpoint to resume from that holds less is
   // rejected.
   virtual models::ModelSizes Sizes() const { return {}; }
@@ -122,6 +126,7 @@ struct Settings {
   // memory, or free memory of this rank's GPU times the ranks.
   parallel::NodeMemory memory(int ranks_on_host, at::Device device) const;
   bool has_memory_limit() const;  // from --memory-limit
+  absl::Status CheckMemoryLimit() const;
   // Number of ranks to start if no launcher, --nproc or --mesh determines it: one per GPU, else one per core.
   int DefaultRanks() const;
   // Samples of a micro-batch over all data ranks.

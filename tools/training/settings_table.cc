@@ -73,11 +73,13 @@ absl::Status SettingsTable::CheckNoneGiven(const std::string& prefix, const std:
   return absl::OkStatus();
 }
 
-std::string SettingsTable::FlagFile(const std::vector<std::string>& places) const {
+std::string SettingsTable::FlagFile(const std::vector<std::string>& places,
+                                    const std::vector<std::string>& derived) const {
   std::string lines;
   for (std::size_t i = 0; i < flags_.size(); ++i) {
     const bool given = flags_[i].given || given_before_.contains(flags_[i].name);
     if (!given && base::ValueText(flags_[i].value) == defaults_[i]) continue;
+    if (!flags_[i].given && std::count(derived.begin(), derived.end(), flags_[i].name) > 0) continue;
     const bool is_place = std::count(places.begin(), places.end(), flags_[i].name) > 0;
     absl::StrAppend(&lines, is_place ? "# " : "", base::FlagLine(flags_[i]), "\n");
   }

@@ -53,8 +53,10 @@ class SettingsTable {
   // INVALID_ARGUMENT "--NAME: expected --USED" for the first flag that the user gave and that begins with `prefix`.
   absl::Status CheckNoneGiven(const std::string& prefix, const std::string& used) const;
   // Lines of a flag file (base/flags.h): all flags that the user gave or that differ from their defaults; of a resumed
-  // run also flags given before whose defaults other flags choose. Flags named in `places` are commented out.
-  std::string FlagFile(const std::vector<std::string>& places) const;
+  // run also flags given before whose defaults other flags choose. Flags named in `places` are commented out, those in
+  // `derived`, whose values follow from other flags, left out unless the user gave them.
+  std::string FlagFile(const std::vector<std::string>& places,
+                       const std::vector<std::string>& derived = {}) const;
   // All values by name.
   NamedValues Values() const;
   // The values that a checkpoint keeps: all but kFree, and presets that AdoptPresets has not found; as "given", which is

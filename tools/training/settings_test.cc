@@ -100,6 +100,17 @@ TEST(Settings, NamesTheFlagThatIsWrong) {
             "--reduce-each-micro-batch: zero1 replicates the gradients; expected --strategy=zero2 or fsdp");
 }
 
+// A resumed run has its checkpoint's batch, on any number of ranks: --batch-size does not count then.
+TEST(Settings, AFlagFileLeavesOutWhatFollowsFromOtherFlags) {
+  Parsed resumed({"--n-head=2"});
+  resumed.settings.global_batch_size = 8;
+  resumed.settings.batch_size = 2;
+  EXPECT_EQ(resumed.table.FlagFile({}, resumed.settings.DerivedFlags({})),
+            "--n-head=2\n--global-batch-size=8\n");
+  const Parsed given({"--batch-size=3"});
+  EXPECT_EQ(given.table.FlagFile({}, given.settings.DerivedFlags({})), "--batch-size=3\n");
+}
+
 TEST(Settings, MemoryLimitIsOfARank) {
   EXPECT_EQ(Parsed({"--memory-limit=3K"}).settings.memory(2, at::kCPU).bytes, 2 * 3 * 1024);
 }
@@ -142,6 +153,10 @@ TEST(OptimizerSettings, AFlagOfTheScheduleSwitchesItOnInAResumedRunToo) {
   EXPECT_DOUBLE_EQ(decays.Schedule().At(100), 0.5);
   EXPECT_EQ(absl::StrJoin(changes, ", "),
             "lr_schedule cosine -> linear, lr_decay_iters 0 -> 200, decay_lr false -> true");
+  EXPECT_EQ(
+      resumed({"--lr-decay-iters=9", "--warmup-iters=10"}, &changes).Check().message(),
+      "--lr-decay-iters=9: the learning rate rises for --warmup-iters=10 steps; expected at least as many, "
+      "or a shorter warm-up");
   EXPECT_EQ(resumed({"--min-lr=0.1"}, &changes).Check().message(),
             "--min-lr: the learning rate does not decay; expected --lr-decay-iters=N");
   EXPECT_DOUBLE_EQ(resumed({"--no-decay-lr", "--lr-decay-iters=200"}, &changes).Schedule().At(100), 1);

@@ -194,10 +194,6 @@ std::string NonFiniteName(const parallel::Shard& shard, const at::Tensor& values
   return "";
 }
 
-}  // namespace
-
-namespace {
-
 absl::Status SplitOverTensorAxis(const Settings& settings, const comm::DeviceMesh& mesh,
                                  const TrainedModel& trained) {
   if (RanksAlong(mesh, "tp") == 1) return absl::OkStatus();
@@ -265,8 +261,10 @@ absl::StatusOr<parallel::MemoryPlanRequest> MemoryRequest(const Settings& settin
   // Ranks along cp share parameters as data-parallel ones do.
   int replicas = mesh.axis("dp_replicate").size(), shards = mesh.axis("dp_shard").size();
   (settings.parsed_strategy() == parallel::Strategy::kDdp ? replicas : shards) *= RanksAlong(mesh, "cp");
+  PLAIT_ASSIGN_OR_RETURN(const moe::ExpertAxes experts,
+                         moe::ExpertAxesOf(replicas, shards, settings.expert_ranks()));
   return parallel::MemoryPlanRequest(
-      {.units = parallel::PlanUnits(EngineUnits(UnitsOf(trained, mesh, plan)), shards),
+      {.units = parallel::PlanUnits(EngineUnits(UnitsOf(trained, mesh, plan)), shards, experts.shard),
        .strategy = settings.parsed_strategy(),
        .replicate_ranks = replicas,
        .shard_ranks = shards,

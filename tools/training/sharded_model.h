@@ -72,6 +72,8 @@ struct TrainedModel {
   std::int64_t activation_bytes_per_sample = -1;
   std::int64_t fixed_activation_bytes = 0;  // for any micro-batch
   std::int64_t evaluation_bytes = 0;
+  // For the memory plan of programs with a dry run: samples of a test's largest batch on a rank; 0: no tests.
+  std::int64_t evaluation_samples = 0;
   std::int64_t attention_heads = 0;   // 0: sequences may not be split (cp)
   std::int64_t tokens_of_sample = 0;  // tokens that the model makes of an image; 0: inputs are tokens
 };
@@ -83,7 +85,8 @@ struct TrainedModel {
 // together with --reproducible or a layer-parallel solver.
 absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh, const TrainedModel& trained);
 
-// Local. The input of parallel::PlanMemory for this rank. Requires checked settings. Errors of PlanPipeline.
+// Local. The input of parallel::PlanMemory for this rank. Requires checked settings. Errors of PlanPipeline and
+// moe::ExpertAxesOf.
 absl::StatusOr<parallel::MemoryPlanRequest> MemoryRequest(const Settings& settings,
                                                           const comm::DeviceMesh& mesh, at::Device device,
                                                           const TrainedModel& trained);

@@ -16,7 +16,6 @@
 #include "base/text.h"
 #include "comm/flight_recorder.h"
 #include "comm/gathered_text.h"
-#include "tools/revision/revision.h"
 #include "tools/training/agreement.h"
 #include "tools/training/resume.h"
 #include "tools/training/step_trace.h"
@@ -26,13 +25,6 @@ namespace {
 
 double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-absl::Status ReadLossScale(const parallel::Checkpoint& checkpoint, parallel::LossScaler& scaler) {
-  parallel::LossScalerState state;
-  PLAIT_ASSIGN_OR_RETURN(state.scale, checkpoint.Number("loss_scale"));
-  PLAIT_ASSIGN_OR_RETURN(state.good_steps, checkpoint.Integer("loss_scale.good_steps"));
-  return base::Prefixed(scaler.Restore(state), checkpoint.folder());
 }
 
 absl::Status WriteFlagFile(const std::string& folder, const std::string& lines) {
@@ -52,14 +44,6 @@ absl::Status NotChecked(const Settings& settings, absl::string_view why) {
 }
 
 }  // namespace
-
-// Sums over the micro-batches of a step, on this rank.
-absl::Status Trainer::RestoreSinceDraw(parallel::Checkpoint& checkpoint) {
-  PLAIT_ASSIGN_OR_RETURN(const std::optional<SinceDraw> sums, ReadSinceDraw(checkpoint, run_.mesh));
-  traffic_.Restore(sums);
-  solver_control_.RestoreSums(sums);
-  return absl::OkStatus();
-}
 
 struct Trainer::Passes {
   Passes(at::Device device, bool exact) : sums(2, device, exact) {}
@@ -94,7 +78,9 @@ absl::Status Trainer::Prepare() {
         "--eval-only: there is no checkpoint; expected --resume=DIR with one, or, of programs that have it, "
         "--init-from=DIR");
   }
-  PLAIT_RETURN_IF_ERROR(AgreeOnFacts(run_.world, Facts()));
+  NamedValues facts = Facts();
+  facts.merge(task_.shared_facts());
+  PLAIT_RETURN_IF_ERROR(AgreeOnFacts(run_.world, facts));
   expert_load_ = ExpertLoad(*trained_.model);
   if (!run_.device.is_cpu()) {
     run_.log.Info("Times of a step's parts are those of enqueuing kernels.");
@@ -169,23 +155,6 @@ absl::Status Trainer::DryRunOnly() {
   return settings_.has_memory_limit() ? CheckFits(result, limit) : absl::OkStatus();
 }
 
-absl::Status Trainer::Restore() {
-  parallel::Checkpoint& checkpoint = *run_.checkpoint;
-  absl::Status restored = model_->Restore(checkpoint);
-  if (restored.ok()) restored = base::Prefixed(task_.Restore(checkpoint), "--resume");
-  if (restored.ok()) restored = ReadLossScale(checkpoint, scaler_);
-  if (restored.ok()) restored = base::Prefixed(solver_control_.Restore(checkpoint), "--resume");
-  if (restored.ok()) restored = RestoreSinceDraw(checkpoint);
-  model_->WaitForParameters();
-  PLAIT_RETURN_IF_ERROR(run_.world.Agree(restored));
-  step_ = checkpoint.step();
-  PLAIT_ASSIGN_OR_RETURN(history_draws_, checkpoint.Integer("history.draws"));
-  run_.log.Info(absl::StrCat("Resuming ", task_.Position(), ": ", checkpoint.folder()));
-  LogSolverLine();
-  run_.checkpoint.reset();
-  return absl::OkStatus();
-}
-
 std::vector<Recorded> Trainer::Metrics() const {
   std::vector<Recorded> metrics = {{data::Count("step", "steps done")}};
   for (Recorded& metric : task_.metrics()) metrics.push_back(std::move(metric));
@@ -233,9 +202,9 @@ absl::Status Trainer::EvaluateOnly() {
 absl::Status Trainer::Train() {
   run_.session.EnterSteps();
   if (settings_.eval_only) return EvaluateOnly();
+  absl::Status status = step_ == task_.first_step() ? task_.BeforeFirstStep() : absl::OkStatus();
   const TaskProgress progress = task_.progress();
   run_.console.StartBar(progress.label, progress.total, progress.done);
-  absl::Status status = step_ == task_.first_step() ? task_.BeforeFirstStep() : absl::OkStatus();
   if (status.ok()) status = Steps();
   run_.console.StopBar();
   run_.console.ReplaceBar("finishing");
@@ -308,6 +277,7 @@ Trainer::Passes Trainer::RunPasses() {
     const bool forward = time.action.kind == parallel::ActionKind::kForward;
     passes.forward_seconds += forward ? 1e-9 * static_cast<double>(time.end_ns - time.begin_ns) : 0;
   }
+  passes.forward_seconds += 1e-9 * static_cast<double>(done.batch_ns);
   timeline_ = std::move(done.timeline);
   CountIdleTime();
   const std::vector<double> totals = passes.sums.Total(run_.losses);
@@ -322,8 +292,8 @@ absl::StatusOr<StepReport> Trainer::Step() {
   parallel::ShardedOptimizer& optimizer = model_->optimizer();
   optimizer.set_lr(task_.LearningRate());
   const Passes passes = RunPasses();
+  PLAIT_RETURN_IF_ERROR(task_.CheckData());
   if (passes.count == 0) {
-    PLAIT_RETURN_IF_ERROR(run_.world.Agree(task_.data_status()));
     return absl::InvalidArgumentError(absl::StrCat("step ", step_ + 1, " has no valid targets: all ",
                                                    passes.nominal_count,
                                                    " targets are ignored; expected more samples per step"));
@@ -413,70 +383,6 @@ std::vector<double> Trainer::Evaluate(const std::string& label, std::int64_t cou
   }
   model_->model().SetTraining(true);
   return mine.Total(run_.losses);
-}
-
-absl::Status Trainer::SaveOrStop(bool evaluated) {
-  if (!policy_.has_value()) return absl::OkStatus();
-  PLAIT_RETURN_IF_ERROR(saved_);
-  PLAIT_RETURN_IF_ERROR(PollSave());
-  const parallel::SaveDecision decision = policy_->Decide(step_, run_.session.StopSignal());
-  const bool by_evaluation = settings_.checkpoint_interval == 0 && evaluated;
-  if (saver_.has_value() && (decision.save || by_evaluation || task_.done())) PLAIT_RETURN_IF_ERROR(Save());
-  if (!decision.stop || task_.done()) return absl::OkStatus();
-  run_.stopped = StoppedBy(decision.signal);
-  const std::string kept = saver_.has_value()
-                               ? "; resume with --resume=" + base::FromUser(settings_.checkpoint_dir)
-                               : ", in a part of the run that has no checkpoints";
-  run_.log.Warning(absl::StrCat("Stopped (", decision.reason, ") ", task_.Position(), kept));
-  return absl::OkStatus();
-}
-
-absl::Status Trainer::Save() {
-  const comm::PhaseScope phase(run_.world, "checkpoint");
-  const BarScope bar(run_.console, "checkpoint");
-  PLAIT_RETURN_IF_ERROR(LogSaved(saver_->Finish()));
-  run_.log.Info(
-      absl::StrCat("Saving checkpoint to: ", base::FromUser(settings_.checkpoint_dir), ", step ", step_));
-  // Without room for the file the draws are in the journal: the checkpoint is saved all the same.
-  const absl::Status flushed = outputs_.has_value() ? outputs_->history().Flush() : absl::OkStatus();
-  parallel::CheckpointState state;
-  KeepSettings(run_.program, run_.table.Kept(), Facts(), state);
-  state.texts["settings"] = run_.settings_line();
-  state.texts["revision"] = Revision();
-  state.texts["mesh"] = run_.mesh.Describe();
-  state.texts["loss_scale"] = absl::StrFormat("%a", scaler_.state().scale);
-  state.integers = {{"step", step_},
-                    {"optimizer.step", model_->optimizer().steps()},
-                    {"history.draws", outputs_.has_value() ? outputs_->history().draws() : 0},
-                    {"loss_scale.good_steps", scaler_.state().good_steps}};
-  solver_control_.Save(state);
-  SinceDraw sums;
-  if (outputs_.has_value()) {
-    traffic_.AddTo(sums);
-    solver_control_.AddTo(sums);
-  }
-  SaveSinceDraw(sums, run_.mesh, state);
-  task_.Save(state);
-  // Names of classes and folders may be of another encoding, which a checkpoint refuses.
-  for (auto& [name, text] : state.texts) text = base::ValidUtf8(text);
-  const double begin = NowSeconds();
-  const absl::StatusOr<std::vector<parallel::TensorPiece>> pieces = model_->Pieces();
-  pieces_seconds_ = NowSeconds() - begin;
-  PLAIT_RETURN_IF_ERROR(run_.world.Agree(pieces.status()));
-  PLAIT_RETURN_IF_ERROR(base::Prefixed(saver_->Start(step_, *pieces, state), "--checkpoint-dir"));
-  return flushed;
-}
-
-absl::Status Trainer::PollSave() { return saver_.has_value() ? LogSaved(saver_->Poll()) : absl::OkStatus(); }
-
-absl::Status Trainer::LogSaved(const absl::StatusOr<std::optional<parallel::SaveReport>>& saved) {
-  PLAIT_RETURN_IF_ERROR(base::Prefixed(saved.status(), "--checkpoint-dir"));
-  if (!saved->has_value()) return absl::OkStatus();
-  const double seconds = pieces_seconds_ + saver_->seconds();
-  policy_->NoteSave(seconds);
-  run_.log.Info(absl::StrFormat("Saved model to: %s, %.1f MB in %.3f s in the background", (*saved)->folder,
-                                1e-6 * static_cast<double>((*saved)->bytes), seconds));
-  return absl::OkStatus();
 }
 
 absl::Status Trainer::Conclude() {

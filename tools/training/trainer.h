@@ -81,6 +81,8 @@ class TrainingTask {
   virtual MakeDryRunModel dry_run_model() { return {}; }
   // Properties of the data or the model, besides settings, that must be the same when a run resumes.
   virtual NamedValues facts() const { return {}; }
+  // What else must be the same on all ranks, but may change when a run resumes, such as the test data.
+  virtual NamedValues shared_facts() const { return {}; }
   // What the run trains on, in a line of the history's attributes; says "synthetic" where it is made up.
   virtual std::string data() const { return ""; }
 
@@ -97,8 +99,8 @@ class TrainingTask {
   // must be the same samples for any number of ranks. With --reproducible: leaf number rank * MicroBatches + k of the
   // step's samples.
   virtual MicroBatch Next(int k) = 0;
-  // The first error of reading samples in Next(), on this rank; EndStep() returns it on all.
-  virtual absl::Status data_status() const { return absl::OkStatus(); }
+  // Collective, after the passes of each step: the first error of reading samples in Next() on any rank.
+  virtual absl::Status CheckData() { return absl::OkStatus(); }
 
   // Called before the first step of a run that does not resume.
   virtual absl::Status BeforeFirstStep() { return absl::OkStatus(); }
@@ -159,6 +161,10 @@ class Trainer {
   std::vector<double> Evaluate(const std::string& label, std::int64_t count, std::size_t sums,
                                const EvaluateOne& one, bool by_all_ranks = true);
 
+  // Collective, for the end of EndStep(). Returns `error`, the same on all ranks, of an evaluation that has not changed
+  // the run, such as a file that cannot be read; with --checkpoint-dir the step is saved first, unless the error is that
+  // of CheckEvaluated.
+  absl::Status SaveBefore(const absl::Status& error);
   // OUT_OF_RANGE, with the first tensor of the model that is NaN or infinite, if `value` of an evaluation, the same on
   // all ranks, is. Collective.
   absl::Status CheckEvaluated(const char* what, double value) const;

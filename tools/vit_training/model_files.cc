@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -85,8 +86,10 @@ std::vector<std::string> ClassNamesOfModel(const data::ImageSets& images, const 
   }
   names.resize(std::max(names.size(), known.size()));
   for (std::size_t k = 0; k < known.size(); ++k) {
-    const bool keeps = run.settings.eval_only || k >= images.class_names.size();
-    if (keeps && !known[k].empty()) names[k] = known[k];
+    // A class behind those of the images may have the name of one that is now trained as another.
+    const bool behind =
+        k >= images.class_names.size() && !absl::c_linear_search(images.class_names, known[k]);
+    if ((run.settings.eval_only || behind) && !known[k].empty()) names[k] = known[k];
   }
   return names;
 }

@@ -30,6 +30,7 @@ training::TrainedModel TrainedOf(const VitSettings& settings, const vit::VitOpti
   return {.model = model,
           .optimizer = settings.optimizer.Options(),
           .clip_norm = settings.optimizer.grad_clip,
+          .evaluation_samples = settings.evaluate || settings.eval_only ? settings.test_batch_size : 0,
           .attention_heads = options.heads,
           .tokens_of_sample = options.tokens()};
 }
@@ -78,7 +79,14 @@ training::TrainedModel VitTask::model() {
   return trained;
 }
 
-training::MakeDryRunModel VitTask::dry_run_model() { return DryRunModelOf(settings_, model_.options()); }
+training::MakeDryRunModel VitTask::dry_run_model() {
+  return [make = DryRunModelOf(settings_, model_.options()),
+          tests = images_.test->samples()](std::int64_t samples) -> absl::StatusOr<training::DryRunModel> {
+    PLAIT_ASSIGN_OR_RETURN(training::DryRunModel made, make(samples));
+    made.trained.evaluation_samples = std::min(made.trained.evaluation_samples, tests);
+    return made;
+  };
+}
 
 training::NamedValues VitTask::facts() const {
   return {{"classes", absl::StrCat(model_.options().classes)},
@@ -86,6 +94,12 @@ training::NamedValues VitTask::facts() const {
           {kClassNames, absl::StrJoin(images_.class_names, "\n")},
           {"training_samples", absl::StrCat(train_.samples())},
           {"training_targets_crc32", image_training::LabelsDigest(*images_.train)}};
+}
+
+training::NamedValues VitTask::shared_facts() const {
+  training::NamedValues facts = image_training::TestFacts(images_);
+  facts["preprocessor"] = vit::PreprocessorText(preprocessor_, settings_.image_size);
+  return facts;
 }
 
 bool VitTask::done() const {
@@ -113,13 +127,11 @@ training::MicroBatch VitTask::Next(int k) {
   return micro;
 }
 
-absl::Status VitTask::data_status() const { return base::Prefixed(train_.status(), "--data"); }
+absl::Status VitTask::CheckData() { return run_.world.Agree(base::Prefixed(train_.status(), "--data")); }
 
 bool VitTask::EvaluationIsDue() const { return sampler_.at_epoch_end() || step_ + 1 == settings_.max_iters; }
 
 absl::Status VitTask::EndStep(const training::StepReport& report, bool evaluates) {
-  // A rank that could not read a file ends the run on all.
-  PLAIT_RETURN_IF_ERROR(run_.world.Agree(data_status()));
   step_ = report.step;
   const std::int64_t iteration = step_ - 1;
   const double images_per_second = static_cast<double>(sampler_.step_samples()) / report.slowest_seconds;
@@ -128,22 +140,26 @@ absl::Status VitTask::EndStep(const training::StepReport& report, bool evaluates
                                   report.loss, report.dt_seconds, report.forward_seconds,
                                   report.backward_seconds, images_per_second));
   }
-  image_training::TestResult test = {.loss = std::numeric_limits<double>::quiet_NaN()};
-  test.accuracy = test.loss;
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  image_training::TestResult test = {.loss = kNone, .accuracy = kNone};
+  absl::Status tested;
   if (evaluates && settings_.evaluate) {
-    PLAIT_ASSIGN_OR_RETURN(test, Test());
+    absl::StatusOr<image_training::TestResult> result = Test();
+    tested = result.status();
+    if (tested.ok()) test = *result;
   }
   if (sampler_.at_epoch_end()) sampler_.NextEpoch();
-  return trainer_->Record({{"iter", static_cast<double>(iteration)},
-                           {"loss", report.loss},
-                           {"dt", report.dt_seconds},
-                           {"dtf", report.forward_seconds},
-                           {"dtb", report.backward_seconds},
-                           {"sps", images_per_second},
-                           {"lr", report.learning_rate},
-                           {"gradient_norm", report.gradient_norm},
-                           {"test_loss", test.loss},
-                           {"test_acc", test.accuracy}});
+  PLAIT_RETURN_IF_ERROR(trainer_->Record({{"iter", static_cast<double>(iteration)},
+                                          {"loss", report.loss},
+                                          {"dt", report.dt_seconds},
+                                          {"dtf", report.forward_seconds},
+                                          {"dtb", report.backward_seconds},
+                                          {"sps", images_per_second},
+                                          {"lr", report.learning_rate},
+                                          {"gradient_norm", report.gradient_norm},
+                                          {"test_loss", test.loss},
+                                          {"test_acc", test.accuracy}}));
+  return tested.ok() ? tested : trainer_->SaveBefore(tested);
 }
 
 absl::StatusOr<image_training::TestResult> VitTask::Test() {

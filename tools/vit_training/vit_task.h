@@ -37,13 +37,14 @@ class VitTask final : public training::TrainingTask {
   training::TrainedModel model() override;
   training::MakeDryRunModel dry_run_model() override;
   training::NamedValues facts() const override;
+  training::NamedValues shared_facts() const override;
   std::string data() const override { return images_.description(); }
   bool done() const override;
   training::TaskProgress progress() const override;
   std::string Position() const override;
   double LearningRate() const override { return schedule_.At(step_); }
   training::MicroBatch Next(int k) override;
-  absl::Status data_status() const override;
+  absl::Status CheckData() override;
   bool EvaluationIsDue() const override;
   absl::Status EndStep(const training::StepReport& report, bool evaluates) override;
   absl::Status EvaluateOnly() override { return Test().status(); }
