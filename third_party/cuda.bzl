@@ -32,6 +32,17 @@ def _first(repository_ctx, paths):
             return path
     return None
 
+def _cuda_root(repository_ctx):
+    """The first folder with bin/nvcc; of those on the PATH not /usr, whose headers are the system's."""
+    environ = repository_ctx.os.environ
+    nvcc = repository_ctx.which("nvcc")
+    on_path = str(nvcc.realpath.dirname.dirname) if nvcc else "/usr"
+    roots = [environ.get("CUDA_HOME"), environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    for root in roots + ([on_path] if on_path != "/usr" else []):
+        if root and repository_ctx.path(root + "/bin/nvcc").exists:
+            return root
+    return None
+
 def _nccl(repository_ctx):
     """Header (or None) and link options: the wheel's NCCL, which LibTorch uses, else the system's."""
     root = (find_site_packages(repository_ctx) or "") + "/nvidia/nccl"
@@ -41,10 +52,9 @@ def _nccl(repository_ctx):
     return header, ["-lnccl"]
 
 def _cuda_impl(repository_ctx):
-    environ = repository_ctx.os.environ
-    cuda = _first(repository_ctx, [environ.get("CUDA_HOME"), "/usr/local/cuda"])
+    cuda = _cuda_root(repository_ctx)
     header, link = _nccl(repository_ctx)
-    have = bool(cuda and header and repository_ctx.path(cuda + "/bin/nvcc").exists)
+    have = bool(cuda and header)
     repository_ctx.file("cuda.bzl", "HAVE_CUDA = {}\nNVCC = \"{}\"\n".format(have, cuda + "/bin/nvcc" if have else ""))
     if have:
         repository_ctx.symlink(cuda + "/include", "cuda_include")

@@ -155,11 +155,6 @@ class Watchdog::State {
   void Loop() {
     double last = FlightRecorder::Now();
     while (!stopped_) {
-      const double now = FlightRecorder::Now();
-      if (const double pause = now - std::exchange(last, now); pause > kSuspensionSeconds) {
-        world_.recorder().NoteSuspension(pause);
-        endpoint_->OnSuspension(pause);
-      }
       std::vector<pollfd> wait = {{wake_, POLLIN, 0}, {held_signals_, POLLIN, 0}};
       for (Link* link : endpoint_->links()) {
         link->Flush();
@@ -168,6 +163,12 @@ class Watchdog::State {
       }
       poll(wait.data(), wait.size(), kTickMilliseconds);
       if (const int pause = MillisecondsToGather(wait.size()); pause > 0) poll(nullptr, 0, pause);
+      // Before anything is concluded from times: a process that is suspended is so within poll(), as a rule.
+      const double now = FlightRecorder::Now();
+      if (const double pause = now - std::exchange(last, now); pause > kSuspensionSeconds) {
+        world_.recorder().NoteSuspension(pause);
+        endpoint_->OnSuspension(pause);
+      }
       std::uint64_t woken;
       [[maybe_unused]] ssize_t count = read(wake_, &woken, sizeof woken);
       signalfd_siginfo info;

@@ -22,6 +22,9 @@ class ResumeTest(runs.TrainTest):
         self.assertEqual(steps, ["step-000000006", "step-000000008"])
         run = self.train(*self.FSDP, "--resume=kept/step-000000006", outputs="rest")
         self.assertIn("Resuming after step 6", run.out)
+        for outputs, says in (("whole", "repeats this run: 2 ranks"), ("rest", "begins a run like this one, which was resumed: 2 ranks")):
+            with open(self.path(outputs + "/settings.flags"), encoding="utf-8") as file:
+                self.assertTrue(file.readline().startswith("# train_gpt --flagfile=THIS_FILE " + says))
         rest, whole = self.numbers("rest"), self.numbers("whole")
         self.assertEqual(rest, {name: values[6:] for name, values in whole.items()})
         # Again, as after a kill before the first checkpoint: the steps of the first attempt are replaced.
@@ -111,6 +114,10 @@ class ResumeTest(runs.TrainTest):
         self.assertEqual(len(said), 1, run.out)
         self.assertRegex(said[0], "taking .*/kept/step-000000006: the latest cannot be opened: .*/kept/step-000000008/rank-00001.h5: ")
         self.assertIn("Resuming after step 6", run.out)
+        # The next save removes the damaged one, not the one that the run has come from.
+        self.train(*self.FSDP, "--resume=kept", "--checkpoint-dir=kept", "--checkpoint-interval=3", "--max-iters=9", outputs="more")
+        steps = sorted(name for name in os.listdir(self.path("kept")) if name.startswith("step"))
+        self.assertEqual(steps, ["step-000000006", "step-000000009"])
 
     def test_checkpoints_are_gone(self):
         """Killed, and its checkpoints removed: the same command begins again, and the history of the first attempt is kept."""
@@ -169,15 +176,15 @@ class ResumeTest(runs.TrainTest):
                 self.assertEqual("Stopped (SIGTERM) after step" in rest, saved, rest + err)
                 self.assertEqual(os.path.exists(self.path("kept/latest")), saved)
 
-    def stop_and_go_on(self, ranks):
+    def stop_and_go_on(self, ranks, number=signal.SIGTERM, code=143):
         flags = [f"--nproc={ranks}", "--strategy=fsdp", "--max-iters=100000", "--lr-decay-iters=100", "--eval-interval=0"]
         process, out = self.begin(*flags)
         # The program passes it on to its ranks and waits until they have saved; mpirun would give them one second.
-        os.kill(process.pid, signal.SIGTERM)
+        os.kill(process.pid, number)
         rest, err = process.communicate(timeout=100)
         self.assertNotEqual(process.returncode, 0)
-        self.assertIn("Stopped (SIGTERM) after step", rest, "".join(out) + err)
-        self.assertEqual(process.returncode, 143)
+        self.assertIn(f"Stopped ({number.name}) after step", rest, "".join(out) + err)
+        self.assertEqual(process.returncode, code)
         with open(self.path("kept/latest")) as file:
             done = int(file.read().split("-")[1])
         self.assertGreaterEqual(done, 5)
@@ -192,6 +199,23 @@ class ResumeTest(runs.TrainTest):
 
     def test_launched_ranks_stopped_by_sigterm(self):
         self.stop_and_go_on(2)
+
+    def test_terminal_is_closed(self):
+        self.stop_and_go_on(2, signal.SIGHUP, 128 + signal.SIGHUP)
+
+    def test_a_rank_hangs_in_an_evaluation_alone(self):
+        """--timeout counts there, too, and not the longer one of set-up."""
+        self.train(*self.FSDP, "--checkpoint-dir=kept", outputs="whole")
+        process = self.start(runs.TRAIN, [*runs.SMALL, *self.FSDP, "--data=" + self.path("input.txt"), "--resume=kept", "--eval-only",
+                                          "--eval-iters=1000000", "--timeout=2"])
+        while "Resuming" not in (line := process.stdout.readline()):
+            self.assertTrue(line)
+        time.sleep(3)  # set-up is over
+        _, *ranks = self.below(process.pid)
+        os.kill(ranks[-1], signal.SIGSTOP)
+        _, err = process.communicate(timeout=100)
+        self.assertEqual(process.returncode, 70, err)
+        self.assertRegex(err, r"rank [01] \([^)]*\) does not answer: its process is stopped")
 
 
 if __name__ == "__main__":

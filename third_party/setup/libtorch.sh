@@ -53,7 +53,7 @@ install_libtorch() {
   }
   TMPDIR="$1/tmp" PYTHONNOUSERSITE=1 "$place.partial/bin/python" -m pip install --no-input --no-cache-dir \
     --disable-pip-version-check "torch==$LIBTORCH_VERSION" >"$log" 2>&1 || {
-    grep -iE '^ *(error|warning.*retr)' "$log" | tail -n 3 >&2
+    { grep -iE '^ *(error|warning.*retr)' "$log" || true; } | tail -n 3 >&2
     rm -rf "$place.partial"
     fail "could not get torch==$LIBTORCH_VERSION with pip: is there a network, and a package index?"
   }

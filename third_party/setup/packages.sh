@@ -86,7 +86,7 @@ install_packages() {
     say "package lists are missing or old; apt-get update"
     # shellcheck disable=SC2086
     if ! { $root apt-get update -q >"$log" 2>&1 && apt_install "$root" "$log" "${wanted[@]}"; }; then
-      grep -E '^(E|Err|W):' "$log" | tail -n 5 >&2
+      { grep -E '^(E|Err|W):' "$log" || true; } | tail -n 5 >&2
       fail "could not install the packages: is there a network, and a Debian archive in /etc/apt? (all of it: $log)"
     fi
   fi

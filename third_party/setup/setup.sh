@@ -13,6 +13,8 @@ fail() {
   exit 1
 }
 
+# shellcheck source=third_party/setup/cache_folder.sh
+. "$here/cache_folder.sh"
 # shellcheck source=third_party/setup/packages.sh
 . "$here/packages.sh"
 # shellcheck source=third_party/setup/libtorch.sh
@@ -25,23 +27,6 @@ fail() {
 case "$workspace" in
   *[[:space:]]*) fail "the checkout lies in '$workspace': Bazel does not work in folders with blanks; move it" ;;
 esac
-
-home_folder() { printf '%s\n' "${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}"; }
-
-# Prints the folder for caches: the user's, or one in /var/tmp where there is no home that can be written.
-choose_cache() {
-  local home
-  home="$(home_folder)"
-  local cache="${XDG_CACHE_HOME:-$home/.cache}"
-  if [ "${cache#/}" != "$cache" ] && mkdir -p "$cache/plait" 2>/dev/null && [ -w "$cache/plait" ]; then
-    printf '%s\n' "$cache"
-    return
-  fi
-  cache="/var/tmp/plait-$(id -u)"
-  (umask 077 && mkdir -p "$cache/plait") || fail "cannot write in $home/.cache nor in $cache: set XDG_CACHE_HOME"
-  [ -O "$cache" ] || fail "$cache belongs to somebody else: set XDG_CACHE_HOME to a folder of yours"
-  printf '%s\n' "$cache"
-}
 
 # A Bazel job takes up to 1.3 GB (LibTorch's headers): twice as many as there are cores (.bazelrc), if the memory bears them.
 jobs() {
@@ -113,7 +98,7 @@ remove_unfinished_headers() {
 main() {
   [ -w "$workspace" ] || fail "cannot write in $workspace: the settings of this machine belong there"
   local cache chosen=no
-  cache="$(choose_cache)"
+  cache="$(choose_cache "/var/tmp/plait-$(id -u)")"
   case "$cache" in
     *[[:space:]]*) fail "the folder for caches is '$cache': Bazel does not work in folders with blanks; set XDG_CACHE_HOME" ;;
   esac

@@ -11,7 +11,7 @@ if [ $# -ne 1 ]; then
   echo "usage: tools/gpu_checks/bundle.sh DIRECTORY" >&2
   exit 2
 fi
-directory=$1
+directory=$(realpath -m -- "$1")
 cd "$(dirname "$(realpath "$0")")/../.."
 
 # Not the C library, and not what comes with LibTorch's wheel or CUDA.

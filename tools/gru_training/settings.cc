@@ -59,6 +59,7 @@ void GruSettings::Bind(training::SettingsTable& table) {
   table.Add("tf", &tf, "final time: a step is tf / sequence-length long", OnResume::kSame);
   table.Add("hidden_size", &hidden_size, "units per layer", OnResume::kSame);
   table.Add("num_layers", &num_layers, "stacked layers", OnResume::kSame);
+  derives_cell_ = gru.empty();
   table.Add("gru", &gru,
             gru.empty()
                 ? "implicit or classic cell; by default implicit, and classic where one rank trains serially"
@@ -109,7 +110,7 @@ void GruSettings::Complete(const std::vector<comm::MeshAxis>& axes) {
 }
 
 std::vector<std::string> GruSettings::DerivedFlags(const std::vector<comm::MeshAxis>& axes) const {
-  if (gru != DerivedCell(axes)) return {};
+  if (!derives_cell_ || gru != DerivedCell(axes)) return {};
   return {"gru"};
 }
 

@@ -60,6 +60,8 @@ struct GruSettings : training::Settings {
 
  private:
   std::string DerivedCell(const std::vector<comm::MeshAxis>& axes) const;
+
+  bool derives_cell_ = false;  // where --gru is not given
 };
 
 }  // namespace plait::gru_training

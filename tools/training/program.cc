@@ -90,10 +90,11 @@ bool PollsStopSignals(const Settings& settings) {
 
 // Flags that a repetition must not reuse are commented out: where the run wrote, and what it resumed from.
 std::string FlagFile(const std::string& program, const SettingsTable& table,
-                     const std::vector<std::string>& derived, int ranks) {
+                     const std::vector<std::string>& derived, int ranks, bool resumed) {
   return absl::StrCat(
-      "# ", program, " --flagfile=THIS_FILE repeats this run: ", ranks, ranks == 1 ? " rank" : " ranks",
-      ", revision ", Revision(), "\n",
+      "# ", program, " --flagfile=THIS_FILE ",
+      resumed ? "begins a run like this one, which was resumed: " : "repeats this run: ", ranks,
+      ranks == 1 ? " rank" : " ranks", ", revision ", Revision(), "\n",
       table.FlagFile({"outputs", "history", "checkpoint_dir", "checkpoint_interval", "keep_last", "grace",
                       "resume", "save_model", "eval_only", "prepare_only", "dry_run"},
                      derived));
@@ -148,7 +149,8 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, int ranks, 
              .table = table,
              .settings_line =
                  [&] { return base::Settings(table.Usage(program.name, program.summary, program.examples)); },
-             .flag_file = FlagFile(program.name, table, settings.DerivedFlags(axes), session.world().size()),
+             .flag_file = FlagFile(program.name, table, settings.DerivedFlags(axes), session.world().size(),
+                                   place.checkpoint.has_value()),
              .session = session,
              .world = world,
              .mesh = mesh,

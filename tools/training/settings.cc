@@ -167,8 +167,7 @@ void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
   table.Add("checkpoint_dir", &checkpoint_dir,
             "directory for checkpoints: every --checkpoint-interval, and after the step in which SIGTERM, "
             "SIGHUP, SIGUSR1 or ^C comes, or before the job's time is over; then the exit code is 143 (^C: "
-            "130; a second ^C ends "
-            "at once)");
+            "130; a second ^C ends at once; SIGHUP to the parent of --nproc: 129)");
   table.Add("checkpoint_interval", &checkpoint_interval,
             "save a checkpoint every N steps; 0: after each evaluation", OnResume::kFree,
             /*old_name=*/"checkpoint_every");
