@@ -15,7 +15,7 @@ check() { # WHAT EXPECTED FOUND
 # chosen NAME=VALUE ...: the folder, or the error. A file stands for a folder that cannot be made.
 chosen() {
   # shellcheck disable=SC2016
-  env -u XDG_CACHE_HOME "$@" bash -c 'fail() { echo "error: $*"; exit 1; }; . "$0"; choose_cache "$1/fallback"' "$cache_folder" "$PWD" || true
+  env -u XDG_CACHE_HOME "$@" bash -euc 'fail() { echo "error: $*"; exit 1; }; . "$0"; choose_cache "$1/fallback"' "$cache_folder" "$PWD" || true
 }
 touch file
 check "the user's" "$PWD/own" "$(chosen XDG_CACHE_HOME="$PWD/own" HOME="$PWD/home")"

@@ -9,7 +9,7 @@ can_be_used() { mkdir -p "$1/plait" 2>/dev/null && [ -w "$1/plait" ]; }
 # can be written. A relative XDG_CACHE_HOME does not count, as for the programs (base/path.cc).
 choose_cache() {
   local home
-  if [ "${XDG_CACHE_HOME:-}" != "${XDG_CACHE_HOME#/}" ]; then
+  if [[ "${XDG_CACHE_HOME:-}" == /* ]]; then
     can_be_used "$XDG_CACHE_HOME" || fail "cannot write in $XDG_CACHE_HOME/plait: set XDG_CACHE_HOME to a folder of yours"
     printf '%s\n' "$XDG_CACHE_HOME"
     return
