@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <new>
 
 #include "base/terminal.h"
 
@@ -46,6 +48,20 @@ void End(int exit_code, void* program) {
 }
 
 }  // namespace
+
+int RunTool(const std::string& program, absl::FunctionRef<int()> body) {
+  std::string why;
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    why = "out of memory (std::bad_alloc); choose smaller inputs, or raise the limit (ulimit -v)";
+  } catch (const std::exception& error) {
+    why = error.what();  // LibTorch's has a stack trace below its first line
+  }
+  std::fflush(stdout);
+  WriteError(program + ": " + why.substr(0, why.find('\n')));
+  return 1;
+}
 
 void PrepareExit(const std::string& program) {
   OccupyStandardFiles();

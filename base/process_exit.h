@@ -1,8 +1,11 @@
-// The end of a process: output that was cut is an error, and libraries' static objects are not destroyed.
+// The end of a process: output that was cut is an error, so is an exception, and libraries' static objects are not
+// destroyed.
 #ifndef PLAIT_BASE_PROCESS_EXIT_H_
 #define PLAIT_BASE_PROCESS_EXIT_H_
 
 #include <string>
+
+#include "absl/functional/function_ref.h"
 
 namespace plait::base {
 
@@ -21,6 +24,10 @@ inline constexpr bool kExitRunsStaticDestructors = false;
 //   are flushed.
 // Calls after the first have no effect.
 void PrepareExit(const std::string& program);
+
+// Returns what `body`, all of a tool's main function, returns. 1 if it throws a std::exception, with one line about it on
+// standard error. For programs without ranks; those with them have comm::RunMain.
+int RunTool(const std::string& program, absl::FunctionRef<int()> body);
 
 }  // namespace plait::base
 

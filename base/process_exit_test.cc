@@ -6,6 +6,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
+#include <stdexcept>
 
 namespace plait::base {
 namespace {
@@ -91,6 +93,24 @@ TEST(PrepareExit, EndsBeforeStaticDestructorsAndFlushesStreams) {
   const char* const expected = kExitRunsStaticDestructors ? "^registered later, destroyed destroyed buffered$"
                                                           : "^registered later, destroyed buffered$";
   EXPECT_EXIT(run(), testing::ExitedWithCode(3), expected);
+}
+
+TEST(RunTool, ReturnsTheExitCode) {
+  EXPECT_EQ(RunTool("tool", [] { return 3; }), 3);
+}
+
+TEST(RunTool, AnExceptionIsALineBehindTheOutput) {
+  const auto run = [](absl::FunctionRef<int()> body) {
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    std::exit(RunTool("tool", [&] {
+      std::fputs("output, ", stdout);
+      return body();
+    }));
+  };
+  EXPECT_EXIT(run([]() -> int { throw std::bad_alloc(); }), testing::ExitedWithCode(1),
+              "^output, tool: out of memory \\(std::bad_alloc\\); [^\n]*\n$");
+  EXPECT_EXIT(run([]() -> int { throw std::runtime_error("the reason\nframe #0\n"); }),
+              testing::ExitedWithCode(1), "^output, tool: the reason\n$");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/flags.h"
 #include "base/path.h"
+#include "base/process_exit.h"
 #include "comm/interrupt.h"
 #include "tools/model_export/export.h"
 #include "tools/training/settings_table.h"
@@ -42,4 +43,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace plait::model_export
 
-int main(int argc, char** argv) { return plait::model_export::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return plait::base::RunTool("export_model", [&] { return plait::model_export::Main(argc, argv); });
+}

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string>
 
+#include "base/process_exit.h"
 #include "base/status_macros.h"
 #include "comm/interrupt.h"
 #include "tools/text_generation/flags.h"
@@ -51,4 +52,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace plait::text_generation
 
-int main(int argc, char** argv) { return plait::text_generation::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return plait::base::RunTool("generate", [&] { return plait::text_generation::Main(argc, argv); });
+}

@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "base/status_macros.h"
 #include "comm/nccl/nccl_backend.h"
 #include "comm/session_main.h"
+#include "data/hdf5/atomic_file.h"
 #include "tools/device/device.h"
 #include "tools/gpu_checks/check.h"
 #include "tools/revision/revision.h"
@@ -65,15 +65,10 @@ std::vector<std::pair<std::string, std::string>> Facts(const Programs& programs,
           {"revision", Revision()}};
 }
 
-absl::Status WriteReport(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  if (file.flush()) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("--report=", path, ": cannot be written"));
-}
-
 absl::Status RunChecks(const std::vector<Check>& checks, const comm::Session& session,
                        const std::string& host, int gpus, std::vector<Finished>& finished) {
+  const std::string path = base::FromUser(absl::GetFlag(FLAGS_report));
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(base::ProbeWritableFile(path), "--report"));
   char scratch[] = "/tmp/gpu_checklist.XXXXXX";
   if (mkdtemp(scratch) == nullptr) return absl::UnavailableError("/tmp: cannot create a directory");
   std::string programs = base::FromUser(absl::GetFlag(FLAGS_programs));
@@ -88,10 +83,9 @@ absl::Status RunChecks(const std::vector<Check>& checks, const comm::Session& se
     std::printf("%s\n", Line(check, finished.back().result).c_str());
     std::fflush(stdout);
   }
-  const std::string path = base::FromUser(absl::GetFlag(FLAGS_report));
-  const absl::Status written = WriteReport(path, Report(Facts(context.programs, host), finished));
+  const absl::Status written = data::WriteWholeFile(path, Report(Facts(context.programs, host), finished));
   base::RemoveTree(scratch);
-  PLAIT_RETURN_IF_ERROR(written);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(written, "--report"));
   std::printf("%s; report in %s\n", Summary(finished).c_str(), path.c_str());
   return absl::OkStatus();
 }

@@ -2,7 +2,6 @@
 #include <ATen/Parallel.h>
 
 #include <cstdio>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "comm/launch/launcher.h"
 #include "comm/launch/supervision/run_on_ranks.h"
 #include "comm/session_main.h"
+#include "data/hdf5/atomic_file.h"
 #include "parallel/plan/advice.h"
 #include "parallel/plan/mesh_search.h"
 #include "tools/plan_parts/calibration.h"
@@ -69,19 +69,18 @@ absl::Status Plan(const PlanSettings& settings) {
 // Collective.
 absl::Status WriteCluster(const PlanSettings& settings, const comm::Communicator& world) {
   at::set_num_threads(settings.trainer->threads);
+  const std::string path = base::FromUser(settings.calibrate);
+  const absl::Status writable = world.rank() == 0 ? base::ProbeWritableFile(path) : absl::OkStatus();
+  PLAIT_RETURN_IF_ERROR(world.Agree(base::Prefixed(writable, "--calibrate")));
   PLAIT_ASSIGN_OR_RETURN(const CalibrationModel model, CalibrationModelOf(settings));
   PLAIT_ASSIGN_OR_RETURN(const parallel::Cluster cluster, Calibrate(world, model));
   absl::Status written;
   if (world.rank() == 0) {
-    const std::string path = base::FromUser(settings.calibrate);
     const std::string text = ClusterText(
         cluster, absl::StrCat("Measured by plan --calibrate with ", model.samples, " samples of ",
                               model.planned.name, ", width ", model.planned.width,
                               ", on the host's processors, on each of ", world.size(), " ranks."));
-    std::ofstream file(path);
-    file << text;
-    file.close();
-    if (!file) written = absl::UnavailableError(absl::StrCat("--calibrate=", path, ": cannot be written"));
+    written = base::Prefixed(data::WriteWholeFile(path, text), "--calibrate");
     std::printf("%s", text.c_str());
   }
   return world.Agree(written);

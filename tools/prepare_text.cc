@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/flags.h"
 #include "base/path.h"
+#include "base/process_exit.h"
 #include "base/processors.h"
 #include "base/progress.h"
 #include "base/quantity.h"
@@ -107,4 +108,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace plait
 
-int main(int argc, char** argv) { return plait::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return plait::base::RunTool("prepare_text", [&] { return plait::Main(argc, argv); });
+}

@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "base/flags.h"
 #include "base/path.h"
+#include "base/process_exit.h"
 #include "comm/interrupt.h"
 #include "data/plot/plot.h"
 #include "tools/report_parts/follow.h"
@@ -66,16 +67,15 @@ std::string CheckFlags(const std::vector<std::string>& files) {
   }
   if (absl::GetFlag(FLAGS_skip) < 0) return "--skip: expected 0 or more";
   if (absl::GetFlag(FLAGS_columns) < 0) return "--columns: expected 0 or more";
-  if (absl::GetFlag(FLAGS_port) < 0 || absl::GetFlag(FLAGS_port) > 65535)
-    return "--port: expected 0 to 65535";
-  if (absl::GetFlag(FLAGS_port) > 0 && !absl::GetFlag(FLAGS_follow)) return "--port: expected with --follow";
+  const int port = absl::GetFlag(FLAGS_port);
+  const bool follows = absl::GetFlag(FLAGS_follow);
+  if (port < 0 || port > 65535) return "--port: expected 0 to 65535";
+  if (port > 0 && !follows) return "--port: expected with --follow";
   const bool writes = !absl::GetFlag(FLAGS_html).empty() || !absl::GetFlag(FLAGS_mlflow).empty();
-  if (absl::GetFlag(FLAGS_follow) && writes) {
-    return "--follow: expected without --html and --mlflow";
-  }
+  if (follows && writes) return "--follow: expected without --html and --mlflow";
   const std::string plots = absl::GetFlag(FLAGS_plots);
   const bool has_plots = !plots.empty() && plots != "none";
-  if (absl::GetFlag(FLAGS_follow) && (has_plots || format != "text" || absl::GetFlag(FLAGS_columns) > 0)) {
+  if (follows && (has_plots || format != "text" || absl::GetFlag(FLAGS_columns) > 0)) {
     return "--follow: expected without --format, --plots and --columns, which are of the text";
   }
   if (has_plots && format != "text") return "--plots: expected with --format=text";
@@ -86,21 +86,6 @@ RunOptions Options() {
   return {.metrics = Names(absl::GetFlag(FLAGS_metrics)),
           .skip = absl::GetFlag(FLAGS_skip),
           .timeline = !absl::GetFlag(FLAGS_html).empty() || absl::GetFlag(FLAGS_follow)};
-}
-
-// Reads the histories; prints a line on standard error for each that cannot be read.
-std::vector<RunNumbers> ReadRuns(const std::vector<std::string>& files) {
-  std::vector<RunNumbers> runs;
-  for (const std::string& file : files) {
-    absl::StatusOr<RunNumbers> run = ReadRun(file, Options());
-    if (run.ok()) {
-      runs.push_back(*std::move(run));
-    } else {
-      Fail(std::string(run.status().message()), 1);
-    }
-  }
-  Label(runs);
-  return runs;
 }
 
 void Print(const std::vector<RunNumbers>& runs) {
@@ -119,10 +104,16 @@ int Main(int argc, char** argv) {
   if (const std::string wrong = CheckFlags(files); !wrong.empty()) return Fail(wrong, kUsageError);
   const comm::InterruptHandler interrupt;
   for (std::string& file : files) file = base::FromUser(file);
+  const std::string html = base::FromUser(absl::GetFlag(FLAGS_html));
+  if (!html.empty() && !MayBecomePage(html, files)) {
+    return Fail("--html=" + html + ": is no page of an earlier report; name a new file", kUsageError);
+  }
   if (absl::GetFlag(FLAGS_follow)) {
     return Fail(std::string(Follow(files, Options(), absl::GetFlag(FLAGS_port)).message()), 1);
   }
-  const std::vector<RunNumbers> runs = ReadRuns(files);
+  std::vector<absl::Status> unreadable;
+  const std::vector<RunNumbers> runs = ReadRuns(files, Options(), unreadable);
+  for (const absl::Status& error : unreadable) Fail(std::string(error.message()), 1);
   if (runs.empty()) return 1;
   if (absl::GetFlag(FLAGS_format) == "text") {
     if (const absl::Status known = CheckPlots(runs, Names(absl::GetFlag(FLAGS_plots))); !known.ok())
@@ -133,17 +124,18 @@ int Main(int argc, char** argv) {
     if (const absl::Status done = ExportToMlflow(runs, folder); !done.ok())
       return Fail(std::string(done.message()), 1);
   }
-  const std::string html = base::FromUser(absl::GetFlag(FLAGS_html));
   if (!html.empty()) {
     const absl::Status written = WritePage(runs, html);
     if (!written.ok()) return Fail(std::string(written.message()), 1);
     std::fflush(stdout);  // the tables come first, where both go to one file
     std::fprintf(stderr, "report: page written to %s\n", html.c_str());
   }
-  return runs.size() == files.size() ? 0 : 1;
+  return unreadable.empty() ? 0 : 1;
 }
 
 }  // namespace
 }  // namespace plait::report
 
-int main(int argc, char** argv) { return plait::report::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return plait::base::RunTool("report", [&] { return plait::report::Main(argc, argv); });
+}

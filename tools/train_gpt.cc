@@ -93,7 +93,7 @@ absl::Status Train(GptSettings& settings, const std::optional<text_training::Ini
   run.log.Info("\n" + TrainingLegend(run.environment.utf8, peak_flops > 0));
   PLAIT_RETURN_IF_ERROR(trainer.Train());
   if (!run.stopped) {
-    PLAIT_RETURN_IF_ERROR(text_training::SaveModel(settings, run, options, corpus, trainer.model()));
+    PLAIT_RETURN_IF_ERROR(text_training::SaveModel(settings, run, task->saved_model(), trainer.model()));
   }
   return trainer.Conclude();
 }

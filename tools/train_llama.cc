@@ -93,7 +93,7 @@ absl::Status Train(LlamaSettings& settings, const std::optional<text_training::I
   PLAIT_RETURN_IF_ERROR(trainer.Train());
   if (!run.stopped) {
     run.log.Info(absl::StrCat("Finished ", Dimensions(run.mesh), " training"));
-    PLAIT_RETURN_IF_ERROR(text_training::SaveModel(settings, run, options, corpus, trainer.model()));
+    PLAIT_RETURN_IF_ERROR(text_training::SaveModel(settings, run, task->saved_model(), trainer.model()));
   }
   return trainer.Conclude();
 }

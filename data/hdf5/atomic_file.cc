@@ -25,10 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string PartialPrefix(const std::string& path) {
-  return absl::StrCat(".", fs::path(path).filename().string(), ".partial.", base::HostName(), ".");
-}
-
 // Only names of this host whose process is gone: another host's processes cannot be asked.
 void RemoveLeftovers(const std::string& folder, const std::string& prefix) {
   std::error_code ignored;
@@ -36,7 +32,7 @@ void RemoveLeftovers(const std::string& folder, const std::string& prefix) {
     const std::string name = entry.path().filename().string();
     int process = 0;
     if (!absl::StartsWith(name, prefix) || !absl::SimpleAtoi(name.substr(prefix.size()), &process)) continue;
-    if (kill(process, 0) != 0 && errno == ESRCH) fs::remove(entry.path(), ignored);
+    if (kill(process, 0) != 0 && errno == ESRCH) base::RemoveTree(entry.path().string());
   }
 }
 
@@ -99,6 +95,14 @@ absl::StatusOr<std::string> FileToReplace(const std::string& path) {
 
 }  // namespace
 
+std::string PartialBeside(const std::string& path) {
+  const std::string folder = FolderOf(path);
+  const std::string prefix =
+      absl::StrCat(".", fs::path(path).filename().string(), ".partial.", base::HostName(), ".");
+  RemoveLeftovers(folder, prefix);
+  return absl::StrCat(folder, "/", prefix, getpid());
+}
+
 std::string FileAt(const std::string& path) {
   constexpr int kMostLinks = 40;  // Linux's limit
   std::error_code error;
@@ -149,9 +153,7 @@ absl::Status WriteAtomically(const std::string& path, std::int64_t expected_byte
   const std::string folder = FolderOf(file);
   PLAIT_RETURN_IF_ERROR(
       base::Prefixed(CheckFolder(folder, expected_bytes), absl::StrCat(path, " not written")));
-  const std::string prefix = PartialPrefix(file);
-  RemoveLeftovers(folder, prefix);
-  const std::string partial = absl::StrCat(folder, "/", prefix, getpid());
+  const std::string partial = PartialBeside(file);
   const absl::Status status = WriteAndRename(partial, file, write);
   if (!status.ok()) {
     unlink(partial.c_str());

@@ -32,6 +32,10 @@ absl::Status WriteAtomically(const std::string& path, std::int64_t expected_byte
 // The same for contents that are in memory.
 absl::Status WriteWholeFile(const std::string& path, absl::string_view contents);
 
+// A hidden name beside `path`, with host and process: for what takes the name `path` by a rename once it is complete. Files
+// and folders under such names that killed processes on this host left behind are removed.
+std::string PartialBeside(const std::string& path);
+
 // `path` itself, or where it leads if it is a symbolic link; no file need be there. A link if the links never end.
 std::string FileAt(const std::string& path);
 

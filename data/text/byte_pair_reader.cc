@@ -216,7 +216,7 @@ absl::StatusOr<BytePairTokenizer> BytePairTokenizer::Load(const std::string& fol
     std::error_code ignored;
     if (!std::filesystem::exists(vocabulary_path, ignored)) continue;
     PLAIT_RETURN_IF_ERROR(CheckCutsAsGpt2(absl::StrCat(folder, "/", kPipelineFile)));
-    for (const char* key : {"add_prefix_space", "add_bos_token"}) {
+    for (const char* key : {"add_prefix_space", "add_bos_token", "add_eos_token"}) {
       PLAIT_RETURN_IF_ERROR(CheckAdds(absl::StrCat(folder, "/", kSettingsFile), key, false));
     }
     PLAIT_ASSIGN_OR_RETURN(const std::string vocabulary, ReadWholeFile(vocabulary_path, kMostBytes));

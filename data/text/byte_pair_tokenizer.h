@@ -26,7 +26,8 @@ class BytePairTokenizer : public Tokenizer {
   // NotFound if a file is missing; DataLoss, naming the file (and the line of merges), if the JSON is damaged, ids
   // are not 0..n-1 once each, one of the 256 bytes has no token, a merge is given twice or names a token that is
   // not in the vocabulary, or no merge makes a token of several bytes that is not special (<...>, [...]). Errors of
-  // CheckCutsAsGpt2 (tokenizer_settings.h): byte pairs of another model, as Llama 3's, are InvalidArgument.
+  // CheckCutsAsGpt2 and CheckAdds (tokenizer_settings.h): byte pairs of another model, as Llama 3's, and settings that
+  // put a space or a token beside each text are InvalidArgument.
   static absl::StatusOr<BytePairTokenizer> Load(const std::string& folder);
   // The same from the contents of the two files alone; the names appear in messages.
   static absl::StatusOr<BytePairTokenizer> Parse(const std::string& vocabulary, const std::string& merges,

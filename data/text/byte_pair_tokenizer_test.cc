@@ -7,6 +7,8 @@
 #include <fstream>
 #include <functional>
 #include <optional>
+#include <string>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -15,13 +17,16 @@
 #include "data/testing/har_files.h"
 #include "data/text/testing/test_texts.h"
 #include "data/text/text_files.h"
+#include "data/text/tokenizer_settings.h"
 
 namespace plait::data {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pair;
 
 constexpr int kMerges = 120;
 
@@ -259,8 +264,12 @@ TEST(BytePairTokenizer, TakesThePipelineOfGpt2) {
         absl::StrCat(R"({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true)", more, "}")));
     EXPECT_TRUE(status.ok()) << status;
   }
-  const absl::Status status = StatusBeside(R"({"pre_tokenizer": {"type": "ByteLevel"}})");
-  EXPECT_TRUE(status.ok()) << status;
+  for (const char* more : {"", R"(, "post_processor": null)",
+                           R"(, "post_processor": {"type": "ByteLevel", "trim_offsets": false})"}) {
+    const absl::Status status =
+        StatusBeside(absl::StrCat(R"({"pre_tokenizer": {"type": "ByteLevel"})", more, "}"));
+    EXPECT_TRUE(status.ok()) << status;
+  }
 }
 
 TEST(BytePairTokenizer, OtherPipelinesAreRefused) {
@@ -279,6 +288,10 @@ TEST(BytePairTokenizer, OtherPipelinesAreRefused) {
       // As GPT-NeoX's.
       {Pipeline(R"({"type": "ByteLevel"})", R"({"type": "NFC"})"),
        "\"normalizer\" is {\"type\":\"NFC\"}; expected null"},
+      // <|endoftext|> in front of each text.
+      {R"({"pre_tokenizer": {"type": "ByteLevel"}, "post_processor": {"type": "TemplateProcessing"}})",
+       "\"post_processor\" is {\"type\":\"TemplateProcessing\"}; expected null or ByteLevel, which add no "
+       "tokens: texts would get other ids than the model's"},
   };
   for (const auto& [pipeline, message] : cases) {
     const absl::Status status = StatusBeside(pipeline);
@@ -301,14 +314,59 @@ TEST(BytePairTokenizer, RefusesAdditionsOfTheSettings) {
   ASSERT_TRUE(MakeFolders(folder).ok());
   Write(folder + "/vocab.json", Learned().vocabulary);
   Write(folder + "/merges.txt", Learned().merges);
-  Write(settings, R"({"add_prefix_space": false, "add_bos_token": false, "model_max_length": 1024})");
+  Write(settings, R"({"add_prefix_space": false, "add_bos_token": false, "add_eos_token": null})");
   EXPECT_TRUE(BytePairTokenizer::Load(folder).ok()) << BytePairTokenizer::Load(folder).status();
-  for (const char* key : {"add_prefix_space", "add_bos_token"}) {
+  for (const char* key : {"add_prefix_space", "add_bos_token", "add_eos_token"}) {
     Write(settings, absl::StrCat("{\"", key, "\": true}"));
     EXPECT_EQ(BytePairTokenizer::Load(folder).status(),
               absl::InvalidArgumentError(
                   absl::StrCat(settings, ": \"", key,
                                "\" is true; expected false: texts would get other ids than the model's")));
+  }
+}
+
+TEST(AddedTokens, OfEveryFile) {
+  const std::string folder = ::testing::TempDir() + "/added";
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(MakeFolders(folder).ok());
+  EXPECT_THAT(*AddedTokens(folder), IsEmpty());
+  Write(folder + "/added_tokens.json", R"({"<pad>": 376, "<sep>": 377})");
+  Write(folder + "/tokenizer.json", R"({"added_tokens": [{"id": 0, "content": "!", "special": true},
+                                                         {"id": 377, "content": "<sep>"}]})");
+  Write(folder + "/tokenizer_config.json", R"({"added_tokens_decoder": {"378": {"content": "a\nb"}}})");
+  EXPECT_THAT(*AddedTokens(folder),
+              ElementsAre(Pair(0, "!"), Pair(376, "<pad>"), Pair(377, "<sep>"), Pair(378, "a\nb")));
+}
+
+TEST(AddedTokens, WhatDoesNotFitIsRefused) {
+  const std::string folder = ::testing::TempDir() + "/added_badly";
+  const std::tuple<std::string, std::string, std::string> cases[] = {
+      {"added_tokens.json", R"({"a\nb": -1})",
+       R"("a\nb" is -1; expected a text and its id, an integer from 0)"},
+      {"added_tokens.json", R"({"a": 1.0})", R"("a" is 1.0; expected)"},
+      {"added_tokens.json", R"({"a": 2147483648})", R"("a" is 2147483648; expected)"},
+      {"added_tokens.json", R"({"a": 18446744073709551615})", R"("a" is 18446744073709551615; expected)"},
+      {"added_tokens.json", R"({"": 5})", R"("" is 5; expected)"},
+      {"tokenizer.json", R"({"added_tokens": 1})", R"("added_tokens" is 1; expected a list or null)"},
+      {"tokenizer.json", R"({"added_tokens": [{"id": 4}]})",
+       R"("added_tokens" is {"id":4}; expected each with)"},
+      {"tokenizer.json", R"({"added_tokens": ["a"]})", R"("added_tokens" is "a"; expected each with)"},
+      {"tokenizer_config.json", R"({"added_tokens_decoder": []})",
+       R"("added_tokens_decoder" is []; expected an object or null)"},
+      {"tokenizer_config.json", R"({"added_tokens_decoder": {"x": {"content": "a"}}})",
+       R"("x" is {"content":"a"}; expected an id)"},
+      {"tokenizer_config.json", R"({"added_tokens_decoder": {"-1": {"content": "a"}}})", R"("-1" is)"},
+      {"tokenizer_config.json", R"({"added_tokens_decoder": {"1": "a"}})", R"("1" is "a"; expected an id)"}};
+  for (const auto& [file, text, message] : cases) {
+    std::filesystem::remove_all(folder);
+    ASSERT_TRUE(MakeFolders(folder).ok());
+    Write(absl::StrCat(folder, "/", file), text);
+    const absl::Status status = AddedTokens(folder).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat(folder, "/", file, ": ", message)));
+    EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\n")));
+    Write(absl::StrCat(folder, "/", file), "{");
+    EXPECT_EQ(AddedTokens(folder).status().code(), absl::StatusCode::kDataLoss);
   }
 }
 

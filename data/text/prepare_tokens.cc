@@ -4,11 +4,12 @@
 #include <atomic>
 #include <cmath>
 #include <filesystem>
+#include <future>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
-#include <thread>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -49,10 +50,14 @@ std::vector<EncodedDocument> Encode(const Tokenizer& tokenizer, const std::vecto
       if (begin.has_value() && encoded[i].text.ok()) encoded[i].text->erase(encoded[i].text->begin());
     }
   };
-  std::vector<std::thread> others;
-  for (int t = 1; t < threads; ++t) others.emplace_back(work);
+  std::vector<std::future<void>> others;  // wait for their threads, also where an exception destroys them
+  try {
+    for (int t = 1; t < threads; ++t) others.push_back(std::async(std::launch::async, work));
+  } catch (const std::system_error&) {
+    // A limit (ulimit -u): the threads that have started do all of it.
+  }
   work();
-  for (std::thread& thread : others) thread.join();
+  for (std::future<void>& other : others) other.get();
   return encoded;
 }
 
@@ -174,6 +179,27 @@ absl::Status RemoveOther(const std::vector<TokenizerFile>& files, const TokenOpt
   return absl::OkStatus();
 }
 
+// Whether the file is a link to one of the user's own, which WriteAtomically would replace.
+bool LinksElsewhere(const std::string& path, const std::string& source) {
+  std::error_code ignored;
+  return std::filesystem::is_symlink(path, ignored) && !IsSame(path, source);
+}
+
+absl::Status Copy(const std::string& from, const std::string& to) {
+  PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(from));
+  return WriteWholeFile(to, bytes);
+}
+
+absl::Status ReplaceLinks(const std::vector<TokenizerFile>& files, const std::string& out) {
+  for (const TokenizerFile& file : files) {
+    const std::string path = absl::StrCat(out, "/", file.name);
+    if (!LinksElsewhere(path, file.path)) continue;
+    PLAIT_RETURN_IF_ERROR(Remove(path));
+    PLAIT_RETURN_IF_ERROR(Copy(file.path, path));
+  }
+  return absl::OkStatus();
+}
+
 // Writes several files atomically, one by one: `write` fills temporary files; the last of them is renamed first.
 absl::Status WriteTogether(const std::vector<std::string>& paths,
                            const std::function<absl::Status(const std::vector<std::string>& partial)>& write,
@@ -210,6 +236,8 @@ absl::StatusOr<PreparedTokens> PrepareTokens(
   const TokenType type = made.vocabulary_size <= 1 << 16 ? TokenType::kUint16 : TokenType::kInt32;
   // The .bin files are renamed last: without them there is no corpus.
   const auto file = [&](const std::string& name) { return absl::StrCat(options.out, "/", name); };
+  std::vector<TokenizerFile> copied = vocabulary;
+  std::erase_if(copied, [&](const TokenizerFile& one) { return LinksElsewhere(file(one.name), one.path); });
   const auto fill = [&](const std::vector<std::string>& partial) -> absl::Status {
     PLAIT_ASSIGN_OR_RETURN(TokenFileWriter of_train, TokenFileWriter::Create(partial[0], type));
     PLAIT_ASSIGN_OR_RETURN(TokenFileWriter of_validation, TokenFileWriter::Create(partial[1], type));
@@ -220,17 +248,16 @@ absl::StatusOr<PreparedTokens> PrepareTokens(
     made.validation = {writers.validation.documents(), writers.validation.tokens()};
     made.empty_documents = preparation.empty_documents();
     PLAIT_RETURN_IF_ERROR(CheckParts(made, options));
-    for (std::size_t i = 0; i < vocabulary.size(); ++i) {
-      PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(vocabulary[i].path));
-      PLAIT_RETURN_IF_ERROR(WriteWholeFile(partial[4 + i], bytes));
-    }
+    for (std::size_t i = 0; i < copied.size(); ++i)
+      PLAIT_RETURN_IF_ERROR(Copy(copied[i].path, partial[4 + i]));
     PLAIT_RETURN_IF_ERROR(writers.train.Finish(partial[2]));
     PLAIT_RETURN_IF_ERROR(writers.validation.Finish(partial[3]));
-    return RemoveOther(vocabulary, options);
+    PLAIT_RETURN_IF_ERROR(RemoveOther(vocabulary, options));
+    return ReplaceLinks(vocabulary, options.out);
   };
   std::vector<std::string> paths;
   for (const char* name : kTokenFileNames) paths.push_back(file(name));
-  for (const TokenizerFile& copied : vocabulary) paths.push_back(file(copied.name));
+  for (const TokenizerFile& one : copied) paths.push_back(file(one.name));
   absl::Status filled;  // without the names of all files in front
   const absl::Status written =
       WriteTogether(paths, [&](const auto& partial) { return filled = fill(partial); });

@@ -6,7 +6,8 @@
 //   out/train.bin, train.idx, val.bin, val.idx   data/text/token_file.h; uint16 of up to 65,536 tokens, else int32
 //   out/vocab.json, merges.txt, or tokenizer.model   the tokenizer's files (TokenizerFiles)
 //
-// Files of another tokenizer in `out` are removed, unless `out` is `bpe_folder`.
+// Files of another tokenizer in `out` are removed, unless `out` is `bpe_folder`. A symbolic link there, to a tokenizer's
+// file of the user's own, is replaced, not the file.
 //
 // Each document begins and ends with the tokenizer's begin-of-text and end-of-text tokens, if it has them. Prompt and
 // text are tokenized separately. Local.
@@ -46,8 +47,8 @@ struct PreparedTokens {
 // `progress` is called with the bytes read and the total (0: unknown). Errors of DocumentReader, of the tokenizer
 // and of the disk; InvalidArgument if training or validation gets no documents, the share is out of range, or a document
 // has the path of a file that is written or removed. On an error existing files are unchanged, except that if a file
-// cannot be renamed, or the process is killed, `out` may be left without train.bin; ids never stand beside a vocabulary
-// that is not theirs.
+// cannot be renamed or a link not replaced, or the process is killed, `out` may be left without train.bin; ids never
+// stand beside a vocabulary that is not theirs.
 absl::StatusOr<PreparedTokens> PrepareTokens(
     const TokenOptions& options,
     const std::function<void(std::int64_t read, std::int64_t total)>& progress = {});

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -195,6 +196,20 @@ TEST_F(PrepareTokensTest, AsManyDocumentsAsThereAre) {
   EXPECT_EQ(made->validation.documents, 50);
 }
 
+// No thread can start whose stack is larger than the address space.
+TEST_F(PrepareTokensTest, FewerThreadsThanAskedFor) {
+  Write("two.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n");
+  pthread_attr_t before, huge;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  ASSERT_EQ(pthread_attr_init(&huge), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, std::size_t{1} << 50), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  const auto made = PrepareTokens(Options("two.jsonl"));
+  ASSERT_EQ(pthread_setattr_default_np(&before), 0);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(Read("train.bin"), "a.");
+}
+
 TEST_F(PrepareTokensTest, WithoutAnEndOfText) {
   Write("bpe/vocab.json", ByteVocabulary(/*with_end=*/false));
   Write("two.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n");
@@ -296,6 +311,34 @@ TEST_F(PrepareTokensTest, LinkedVocabulariesStay) {
   ASSERT_TRUE(PrepareTokens(Options("two.jsonl")).ok());
   EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(In("out/tokenizer.model"))));
   EXPECT_TRUE(std::filesystem::exists(In("models/tokenizer.model")));
+}
+
+// The same of one of the same kind: the link goes, and only once there is a corpus.
+TEST_F(PrepareTokensTest, LinkedVocabulariesAreNotReplaced) {
+  namespace fs = std::filesystem;
+  Write("one.jsonl", "{\"text\": \"a\"}\n");
+  Write("two.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n");
+  fs::create_directories(In("out"));
+  fs::create_directories(In("gpt2"));
+  for (const char* name : {"vocab.json", "merges.txt"}) {
+    Write(absl::StrCat("gpt2/", name), "mine");
+    fs::create_symlink(In(absl::StrCat("gpt2/", name)), In(absl::StrCat("out/", name)));
+  }
+  EXPECT_FALSE(PrepareTokens(Options("one.jsonl")).ok());
+  EXPECT_TRUE(fs::is_symlink(In("out/vocab.json")));
+  ASSERT_TRUE(PrepareTokens(Options("two.jsonl")).ok());
+  for (const char* name : {"vocab.json", "merges.txt"}) {
+    EXPECT_EQ(ReadWholeFile(In(absl::StrCat("gpt2/", name))).value_or(""), "mine");
+    EXPECT_FALSE(fs::is_symlink(In(absl::StrCat("out/", name))));
+    EXPECT_EQ(ReadWholeFile(In(absl::StrCat("out/", name))).value_or(""),
+              ReadWholeFile(In(absl::StrCat("bpe/", name))).value_or("none"));
+  }
+  // A link to what is copied there stays.
+  fs::remove(In("out/vocab.json"));
+  fs::create_symlink(In("bpe/vocab.json"), In("out/vocab.json"));
+  ASSERT_TRUE(PrepareTokens(Options("two.jsonl")).ok());
+  EXPECT_TRUE(fs::is_symlink(In("out/vocab.json")));
+  EXPECT_EQ(ReadWholeFile(In("bpe/vocab.json")).value_or(""), ByteVocabulary(/*with_end=*/true));
 }
 
 // At any moment: one of both corpora, or none.

@@ -180,6 +180,7 @@ absl::StatusOr<SentencePieceTokenizer> SentencePieceTokenizer::Load(const std::s
   PLAIT_ASSIGN_OR_RETURN(SentencePieceTokenizer tokenizer, Parse(bytes, path));
   const std::string settings = absl::StrCat(folder, "/", kSettingsFile);
   PLAIT_RETURN_IF_ERROR(CheckAdds(settings, "add_prefix_space", tokenizer.adds_prefix_));
+  PLAIT_RETURN_IF_ERROR(CheckAdds(settings, "add_eos_token", false));
   PLAIT_ASSIGN_OR_RETURN(const bool adds_begin, AddsBeginOfText(settings));
   if (!adds_begin && tokenizer.begin_.has_value()) {
     tokenizer.begin_.reset();

@@ -31,7 +31,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   // Reads tokenizer.model in `folder`. NotFound; DataLoss if the file is damaged or not a SentencePiece model;
   // InvalidArgument if the model is not supported: not BPE, with unused pieces, with normalization rules, without
   // U+2581 for spaces before words, or with user-defined pieces that have spaces which it removes from texts; errors of
-  // AddsBeginOfText (tokenizer_settings.h). Where that is false, begin_of_text is nullopt, and the digest another one.
+  // AddsBeginOfText and, for "add_prefix_space" and "add_eos_token", of CheckAdds (tokenizer_settings.h). Where the
+  // first is false, begin_of_text is nullopt, and the digest another one.
   static absl::StatusOr<SentencePieceTokenizer> Load(const std::string& folder);
   // The same from the contents of the file alone; the name appears in messages.
   static absl::StatusOr<SentencePieceTokenizer> Parse(const std::string& bytes,

@@ -119,8 +119,9 @@ TEST(SentencePieceTokenizer, BeginsTextsUnlessTheSettingsSayOtherwise) {
                              std::filesystem::copy_options::overwrite_existing);
   const std::vector<std::int32_t> ids = *Loaded().Encode("the cat");
   ASSERT_EQ(ids.front(), 1);
-  for (const char* text : {"{}", R"({"add_bos_token": true})", R"({"add_prefix_space": null})",
-                           R"({"add_prefix_space": true})"}) {
+  for (const char* text :
+       {"{}", R"({"add_bos_token": true})", R"({"add_bos_token": null})", R"({"add_prefix_space": null})",
+        R"({"add_prefix_space": true})", R"({"add_eos_token": false})"}) {
     std::ofstream(settings) << text;
     const auto tokenizer = SentencePieceTokenizer::Load(folder);
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
@@ -142,6 +143,10 @@ TEST(SentencePieceTokenizer, BeginsTextsUnlessTheSettingsSayOtherwise) {
       SentencePieceTokenizer::Load(folder).status(),
       absl::InvalidArgumentError(settings + ": \"add_prefix_space\" is false; expected true: texts would "
                                             "get other ids than the model's"));
+  std::ofstream(settings) << R"({"add_eos_token": true})";
+  EXPECT_EQ(SentencePieceTokenizer::Load(folder).status(),
+            absl::InvalidArgumentError(settings + ": \"add_eos_token\" is true; expected false: texts would "
+                                                  "get other ids than the model's"));
   std::ofstream(settings) << "{";
   EXPECT_EQ(SentencePieceTokenizer::Load(folder).status().code(), absl::StatusCode::kDataLoss);
 }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -53,6 +54,11 @@ absl::StatusOr<Gelu> GeluNamed(const Json& name) {
   return Refuse("activation_function", name, "\"gelu\", \"gelu_new\" or \"gelu_pytorch_tanh\"");
 }
 
+std::optional<std::int64_t> BeginOfText(const hugging_face::SpecialTokens& special) {
+  if (special.begin_of_text.has_value() || special.ends_of_text.empty()) return special.begin_of_text;
+  return special.ends_of_text.front();
+}
+
 }  // namespace
 
 absl::StatusOr<GptOptions> OptionsFromConfig(absl::string_view text) {
@@ -84,9 +90,8 @@ std::string ConfigText(const GptOptions& options, const hugging_face::SpecialTok
       {"embd_pdrop", options.dropout},
       {"attn_pdrop", options.dropout},
       {"resid_pdrop", options.dropout},
-      {"bos_token_id",
-       hugging_face::IdOrNull(special.begin_of_text ? special.begin_of_text : special.end_of_text)},
-      {"eos_token_id", hugging_face::IdOrNull(special.end_of_text)},
+      {"bos_token_id", hugging_face::BeginValue(BeginOfText(special))},
+      {"eos_token_id", hugging_face::EndValue(special.ends_of_text)},
       {"tie_word_embeddings", true},
   };
   if (!options.bias) config["bias"] = false;

@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "models/hugging_face/config.h"
 #include "models/hugging_face/testing/safetensors_files.h"
 
 namespace plait::gpt {
@@ -141,6 +143,14 @@ TEST(HuggingFaceGpt2, HoldsSizesAgainstTheFiles) {
     EXPECT_THAT(status.message(), HasSubstr("sizes/config.json: the options ask for"));
     EXPECT_THAT(status.message(), HasSubstr(problem));
   }
+}
+
+TEST(ConfigText, BeginsTextsWithTheTokenThatEndsThemUnlessTheModelHasAnother) {
+  using hugging_face::SpecialTokensFrom;
+  EXPECT_EQ(SpecialTokensFrom(ConfigText(Small(true)))->begin_of_text, std::nullopt);
+  EXPECT_EQ(SpecialTokensFrom(ConfigText(Small(true), {.ends_of_text = {7, 8}}))->begin_of_text, 7);
+  const hugging_face::SpecialTokens both = {.begin_of_text = 3, .ends_of_text = {7, 8}};
+  EXPECT_EQ(*SpecialTokensFrom(ConfigText(Small(true), both)), both);
 }
 
 TEST(OptionsFromConfig, HasTransformersDefaults) {

@@ -1,6 +1,9 @@
 #include "models/hugging_face/config.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,8 +12,13 @@
 #include "data/hdf5/atomic_file.h"
 
 namespace plait::hugging_face {
+namespace {
 
-Json IdOrNull(const std::optional<std::int64_t>& id) { return id.has_value() ? Json(*id) : Json(); }
+bool IsId(const Json& value) {
+  return value.is_number_integer() && value >= 0 && value <= std::numeric_limits<std::int32_t>::max();
+}
+
+}  // namespace
 
 absl::StatusOr<Json> ParseConfig(absl::string_view text) {
   if (base::JsonDepth(text) > base::kDeepestJson) {
@@ -57,6 +65,31 @@ absl::Status ReadPositive(const Json& config, const char* key, double& number) {
   }
   number = *found;
   return absl::OkStatus();
+}
+
+absl::StatusOr<SpecialTokens> SpecialTokensFrom(absl::string_view text) {
+  constexpr char kBegin[] = "bos_token_id", kEnd[] = "eos_token_id";
+  PLAIT_ASSIGN_OR_RETURN(const Json config, ParseConfig(text));
+  const Json begin = config.value(kBegin, Json()), end = config.value(kEnd, Json());
+  if (!begin.is_null() && !IsId(begin))
+    return Refuse(kBegin, begin, "an integer from 0 to 2^31 - 1, or null");
+  // A number counts as a list of itself, null as an empty one.
+  if (end.is_object() || !std::all_of(end.begin(), end.end(), IsId)) {
+    return Refuse(kEnd, end, "an integer from 0 to 2^31 - 1, a list of such, or null");
+  }
+  SpecialTokens special;
+  if (!begin.is_null()) special.begin_of_text = begin.get<std::int64_t>();
+  for (const Json& id : end) special.ends_of_text.push_back(id);
+  return special;
+}
+
+Json BeginValue(const std::optional<std::int64_t>& begin_of_text) {
+  return begin_of_text.has_value() ? Json(*begin_of_text) : Json();
+}
+
+Json EndValue(const std::vector<std::int64_t>& ends_of_text) {
+  if (ends_of_text.size() > 1) return Json(ends_of_text);
+  return ends_of_text.empty() ? Json() : Json(ends_of_text.front());
 }
 
 }  // namespace plait::hugging_face

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "models/hugging_face/special_tokens.h"
 #include "nlohmann/json.hpp"
 
 namespace plait::hugging_face {
@@ -30,9 +32,13 @@ absl::Status Refuse(absl::string_view key, const Json& value, absl::string_view 
 // An error if `key` is present with another value than `value`.
 absl::Status Expect(const Json& config, const char* key, const Json& value, absl::string_view expected);
 absl::Status ReadSize(const Json& config, const char* key, std::int64_t& size);  // 1 to 2^31
-// The id of a token, or null.
-Json IdOrNull(const std::optional<std::int64_t>& id);
 absl::Status ReadPositive(const Json& config, const char* key, double& number);
+
+// `text`: the contents of config.json of a language model, whose vocabulary need not have these ids.
+absl::StatusOr<SpecialTokens> SpecialTokensFrom(absl::string_view text);
+// Their values in config.json.
+Json BeginValue(const std::optional<std::int64_t>& begin_of_text);
+Json EndValue(const std::vector<std::int64_t>& ends_of_text);
 
 }  // namespace plait::hugging_face
 

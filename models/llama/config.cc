@@ -94,8 +94,8 @@ std::string ConfigText(const LlamaOptions& options, const hugging_face::SpecialT
       {"rope_scaling", nullptr},
       {"attention_bias", false},
       {"mlp_bias", false},
-      {"bos_token_id", hugging_face::IdOrNull(special.begin_of_text)},
-      {"eos_token_id", hugging_face::IdOrNull(special.end_of_text)},
+      {"bos_token_id", hugging_face::BeginValue(special.begin_of_text)},
+      {"eos_token_id", hugging_face::EndValue(special.ends_of_text)},
       {"tie_word_embeddings", false},
   };
   return config.dump(2) + "\n";

@@ -9,6 +9,7 @@
 #include <string>
 #include <tuple>
 
+#include "models/hugging_face/config.h"
 #include "models/hugging_face/testing/safetensors_files.h"
 
 namespace plait::llama {
@@ -176,6 +177,28 @@ TEST(HuggingFaceLlama, HoldsSizesAgainstTheFiles) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message(), HasSubstr("sizes/config.json: the options ask for"));
     EXPECT_THAT(status.message(), HasSubstr(problem));
+  }
+}
+
+TEST(LlamaConfig, TokensThatBeginAndEndTextsComeBack) {
+  using hugging_face::SpecialTokens, hugging_face::SpecialTokensFrom;
+  const SpecialTokens cases[] = {
+      {}, {.begin_of_text = 1, .ends_of_text = {2}}, {.begin_of_text = 1, .ends_of_text = {2, 32000}}};
+  for (const SpecialTokens& special : cases) {
+    EXPECT_EQ(*SpecialTokensFrom(ConfigText(Small(), special)), special);
+  }
+  EXPECT_THAT(ConfigText(Small(), {.ends_of_text = {2}}), HasSubstr("\"eos_token_id\": 2,"));
+  EXPECT_EQ(*SpecialTokensFrom("{}"), SpecialTokens{});
+  const auto problem = [](const std::string& text) {
+    return std::string(SpecialTokensFrom(text).status().message());
+  };
+  EXPECT_EQ(problem(R"({"bos_token_id": "<s>"})"),
+            "\"bos_token_id\" is \"<s>\"; expected an integer from 0 to 2^31 - 1, or null");
+  for (const std::string value :
+       {"-1", "2.0", "\"</s>\"", "[2,null]", "[[2]]", "{\"a\":2}", "2147483648", "true"}) {
+    EXPECT_EQ(
+        problem("{\"eos_token_id\": " + value + "}"),
+        "\"eos_token_id\" is " + value + "; expected an integer from 0 to 2^31 - 1, a list of such, or null");
   }
 }
 

@@ -77,7 +77,10 @@ absl::StatusOr<double> CentreFraction(const Json& config) {
 }  // namespace
 
 absl::StatusOr<Preprocessor> PreprocessorFrom(absl::string_view text, std::int64_t channels) {
-  PLAIT_ASSIGN_OR_RETURN(const Json config, hugging_face::ParseConfig(text));
+  PLAIT_ASSIGN_OR_RETURN(const Json given, hugging_face::ParseConfig(text));
+  // Without nulls, which transformers' fast processors write for what was not given.
+  Json config = Json::object();
+  config.merge_patch(given);
   bool resizes = true, rescales = true, normalizes = true;
   double factor = 1.0 / 255;
   PLAIT_RETURN_IF_ERROR(ReadSwitch(config, "do_resize", resizes));

@@ -34,8 +34,8 @@ struct Preprocessor {
   bool operator==(const Preprocessor&) const = default;
 };
 
-// InvalidArgument, without a path, for values that do not fit: not one mean and deviation for each channel, another
-// factor than 1/255, images that are not resized.
+// A null counts as a missing value. InvalidArgument, without a path, for values that do not fit: not one mean and
+// deviation for each channel, another factor than 1/255, images that are not resized.
 absl::StatusOr<Preprocessor> PreprocessorFrom(absl::string_view text, std::int64_t channels);
 // The contents of the file, for square inputs of `image_size` rows.
 std::string PreprocessorText(const Preprocessor& preprocessor, std::int64_t image_size);

@@ -46,6 +46,14 @@ TEST(Preprocessor, OfPublishedModels) {
                        3);
   ASSERT_TRUE(clip.ok()) << clip.status();
   EXPECT_FALSE(clip->squeezes);
+  // As transformers' fast processors write ViT's.
+  const auto fast = PreprocessorFrom(R"({"crop_size": null, "do_center_crop": null, "do_convert_rgb": null,
+      "do_normalize": true, "do_rescale": null, "do_resize": true, "image_mean": [0.5, 0.5, 0.5],
+      "image_processor_type": "ViTImageProcessorFast", "image_std": [0.5, 0.5, 0.5], "resample": null,
+      "rescale_factor": null, "size": {"height": 224, "shortest_edge": null, "width": 224}})",
+                                     3);
+  ASSERT_TRUE(fast.ok()) << fast.status();
+  EXPECT_EQ(*fast, *vit);
   const auto plain = PreprocessorFrom(R"({"do_normalize": false})", 2);
   EXPECT_THAT(plain->mean, ElementsAre(0, 0));
   EXPECT_THAT(plain->deviation, ElementsAre(1, 1));

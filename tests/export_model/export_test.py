@@ -54,6 +54,27 @@ class ExportTest(program_runs.ProgramTest):
                 _, found = CLASSES[name].from_pretrained(self.path(f"exported_{name}"), output_loading_info=True)
                 self.assertFalse(found["missing_keys"] or found["unexpected_keys"] or found["mismatched_keys"], found)
 
+    def test_tokens_that_begin_and_end_texts(self):
+        """Those of an imported model whose tokenizer names none: in its checkpoints, what they resume to, and the files of both."""
+        ids = {"bos_token_id": 3, "eos_token_id": [4, 700]}
+        run = [word for word in RUNS["gpt"] if not word.startswith(("--checkpoint-dir", "--outputs"))]
+        os.mkdir(self.path("model"))
+        self.finish(self.start([*run, "--outputs=out", "--checkpoint-dir=kept", "--save-model=model"]))
+        with open(self.path("model/config.json"), encoding="utf-8") as file:
+            config = json.load(file)
+        self.assertEqual({key: config[key] for key in ids}, {"bos_token_id": None, "eos_token_id": None})
+        with open(self.path("model/config.json"), "w", encoding="utf-8") as file:
+            json.dump(config | ids, file)
+        self.finish(self.start([*run, "--outputs=out_begun", "--init-from=model", "--checkpoint-dir=begun", "--save-model=saved_begun"]))
+        self.finish(self.start([*run, "--outputs=out_again", "--resume=begun", "--max-iters=4", "--checkpoint-dir=again",
+                                "--save-model=saved_again"]))
+        for name in ("begun", "again"):
+            self.finish(self.start([EXPORT, f"--checkpoint={name}", f"--out=exported_{name}"]))
+            for folder in (f"saved_{name}", f"exported_{name}"):
+                with open(self.path(folder + "/config.json"), encoding="utf-8") as file:
+                    config = json.load(file)
+                self.assertEqual({key: config[key] for key in ids}, ids, folder)
+
     def test_images_as_transformers_prepares_them(self):
         """The test that train_vit prints, by transformers, of images whose sizes differ."""
         random = numpy.random.default_rng(3)

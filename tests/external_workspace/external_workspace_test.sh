@@ -50,7 +50,7 @@ other build --package_path="%workspace%:$temporary/packages" --nobuild --color=n
 }
 
 # Code that is generated has the includes of a library in another workspace.
-other build --color=no --noshow_progress @plait//data/history:tensorboard_event @plait//data/text:sentence_piece_model \
+other build --experimental_convenience_symlinks=ignore --color=no --noshow_progress @plait//data/history:tensorboard_event @plait//data/text:sentence_piece_model \
   @plait//parallel/plan:cluster_file 2>"$temporary/log" || {
   cat "$temporary/log"
   echo "FAILED: generated code"

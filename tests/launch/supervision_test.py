@@ -39,6 +39,17 @@ class OutputTest(launches.LaunchTest):
         self.assertEqual(sorted(run.lines), sorted([f"out {r} {i}" for r in (0, 1) for i in (1, 2, 3)] +
                                                    ["no newline 0", "no newline 1"]))
 
+    def test_logs_of_a_job_that_runs(self):
+        process = self.started(2, "plain", flags=["--log-dir=logs"])
+        run = self.ranks(1, "place", flags=["--log-dir=logs"], code=1)
+        self.assertEqual(run.lines, [])
+        self.assertRegex(run.errors[-1], "^launch: --log-dir=.*/logs: in use by another launch; choose another folder$")
+        with open(self.path("logs/rank-0001.log"), encoding="utf-8") as file:
+            self.assertIn("ready", file.read())
+        process.send_signal(signal.SIGTERM)
+        self.ended(process, 128 + signal.SIGTERM)
+        self.ranks(1, "place", flags=["--log-dir=logs"])
+
     def test_nothing_is_lost_in_bulk(self):
         whole = "\n" * 3000 + ("\u2588" * 1500 + "\n") * 4 + "end\n"
         run = self.ranks(1, "bulk", flags=["--log-dir=logs"])

@@ -108,6 +108,11 @@ expect "the strategy that is asked for" '^   1  .* fsdp' \
 expect "why no mesh is advised" '^  No mesh of this choice can split the step: 6 samples; expected a multiple of its 4 ' \
   "$plan" llama --cluster=node.txt --samples-per-step=6 --vocab-size=64
 calibrate=("$plan" gpt --n-layer=1 --n-embd=32 --n-head=2 --block-size=16 --vocab-size=64 --batch-size=2)
+"${calibrate[@]}" --nproc=1 --calibrate=absent/own.txt > out.txt 2> err.txt
+code=$?
+if [[ $code != 1 || -s out.txt ]] || ! grep -qE '^plan: --calibrate: cannot write .*/absent/own.txt: there is no folder' err.txt; then
+  fail "a calibration that cannot be written: exit code $code, $(cat err.txt)"
+fi
 expect "a calibration on the ranks of a mesh" '^ranks_per_node: 2$' "${calibrate[@]}" --calibrate=own.txt --mesh=dp_replicate=2
 expect "the machine's processors" "^processors_per_node: $(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)\$" cat own.txt
 expect "a plan for the calibrated machine" ' 1 x 2 ranks of ' "${calibrate[@]}" --cluster=own.txt --strategy=ddp

@@ -88,10 +88,12 @@ class HistoriesTest(program_runs.ProgramTest):
 
     def test_outputs_are_ignored_by_git(self):
         shutil.copy(GITIGNORE, self.path(".gitignore"))
-        subprocess.run(["git", "init", "--quiet", self.folder], check=True)
+        own = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "XDG_CONFIG_HOME": self.folder}
+        subprocess.run(["git", "init", "--quiet", "--template=", self.folder], check=True, env=own)
         self.finish(self.start([PATHS[NAMES.index("test_dist")], *FLAGS["test_dist"], "--nproc=1"]))
         self.assertTrue(os.path.isdir(self.path("outputs/test_dist")))
-        status = subprocess.run(["git", "status", "--porcelain"], cwd=self.folder, check=True, stdout=subprocess.PIPE, text=True).stdout
+        status = subprocess.run(["git", "status", "--porcelain"], cwd=self.folder, check=True, stdout=subprocess.PIPE, text=True,
+                                env=own).stdout
         self.assertEqual(sorted(status.splitlines()), ["?? .gitignore", "?? input.txt"])
 
 

@@ -2,9 +2,7 @@
 import csv
 import io
 import itertools
-import json
 import os
-import pathlib
 import re
 import statistics
 import subprocess
@@ -135,6 +133,26 @@ class InputTest(runs.ReportTest):
         self.assertEqual(self.report(*arguments, code=code), "")
         self.assertEqual(self.err.count("\n"), 1, self.err)
         self.assertRegex(self.err, "^report: " + expected)
+
+    def test_a_page_replaces_nothing_but_a_page(self):
+        self.write("run", "run.h5")
+        self.write("run", "other.h5")
+        os.link(self.path("run.h5"), self.path("same.html"))
+        os.symlink("run.h5", self.path("link.html"))
+        for name, text in (("notes.txt", "mine"), ("short.html", "<"), ("empty.h5", "")):
+            with open(self.path(name), "w") as file:
+                file.write(text)
+        before = {name: self.bytes(name) for name in os.listdir(self.folder)}
+        refused = "--html=.*/%s: is no page of an earlier report; name a new file\n$"
+        self.refused(refused % "run.h5", "--html", "run.h5", "other.h5", code=2)
+        for name in ("run.h5", "other.h5", "same.html", "link.html", "notes.txt", "short.html"):
+            self.refused(refused % name, "run.h5", "--html=" + name, code=2)
+        self.refused(refused % "empty.h5", "empty.h5", "--html=empty.h5", code=2)
+        self.assertEqual({name: self.bytes(name) for name in os.listdir(self.folder)}, before)
+        # Where there is nothing yet, where there is nothing in it, and a page.
+        for name in ("new.html", "empty.h5", "new.html"):
+            self.report("run.h5", "--html=" + name, "--plots=none")
+            self.assertTrue(self.text(name).startswith("<!DOCTYPE html>"), name)
 
     def test_unusable_files(self):
         self.refused(r".*absent.h5: .*No such file", "absent.h5")
@@ -289,103 +307,6 @@ class CurveDataTest(runs.ReportTest):
         self.assertEqual(data["runs"][0]["label"], "a<script>.h5")
         self.assertEqual(self.text("page.html").count("<script"), 2)
         self.assertNotIn("<img", self.text("page.html"))
-
-
-# As MLflow documents and reads its file store: JSON is YAML, a metric is a file of "milliseconds value step".
-class MlflowTest(runs.ReportTest):
-    def runs_in(self, folder):
-        runs = {}
-        for name in os.listdir(self.path(folder + "/0")):
-            if name != "meta.yaml":
-                self.assertRegex(name, "^[0-9a-f]{32}$")
-                runs[name] = json.loads(self.text("%s/0/%s/meta.yaml" % (folder, name)))
-        return runs
-
-    def metric(self, run, name):
-        lines = self.text("mlruns/0/%s/metrics/%s" % (run, name)).splitlines()
-        return [(int(time), float(value), int(step)) for time, value, step in map(str.split, lines)]
-
-    def test_values_times_steps_and_settings(self):
-        self.write("run", "run.h5")
-        self.report("run.h5", "--mlflow=mlruns", "--plots=none")
-        ((run, meta),) = self.runs_in("mlruns").items()
-        # 2026-11-21T15:30:00Z.
-        start = 1795275000000
-        times = [0.25] + [1e-3 + 1e-4 * (i % 10) for i in range(1, 100)]
-        passed = list(itertools.accumulate(times))
-        self.assertEqual((meta["run_id"], meta["run_name"], meta["status"], meta["start_time"], meta["lifecycle_stage"]),
-                         (run, "run.h5", 3, start, "active"))
-        self.assertEqual(meta["artifact_uri"], "%s/mlruns/0/%s/artifacts" % (pathlib.Path(os.path.realpath(self.folder)).as_uri(), run))
-        self.assertEqual(meta["end_time"] - start, 394)
-        dt = self.metric(run, "dt")
-        self.assertEqual([(value, step) for _, value, step in dt], list(zip(times, range(100))))
-        for (time, _, _), seconds in zip(dt, passed):
-            self.assertAlmostEqual(time, start + 1000 * seconds, delta=1)
-        # NaN at 50 is left out, +Inf at 51 is there.
-        loss = {step: value for _, value, step in self.metric(run, "loss")}
-        self.assertEqual(loss, {i: float("inf") if i == 51 else 2000.0 / (i + 1) + 300 for i in range(100) if i != 50})
-        folder = "mlruns/0/%s/" % run
-        self.assertEqual(self.text(folder + "params/dtype"), "float32")
-        self.assertEqual(self.text(folder + "tags/host"), "node17")
-        self.assertEqual(self.text(folder + "tags/mlflow.source.git.commit"), "0123abc")
-        self.assertTrue(os.path.isdir(self.path(folder + "artifacts")))
-        self.assertEqual(json.loads(self.text("mlruns/0/meta.yaml"))["name"], "Default")
-
-    def test_a_run_replaces_itself_and_leaves_others(self):
-        os.mkdir(self.path("mlruns"))
-        os.mkdir(self.path("mlruns/0"))
-        with open(self.path("mlruns/0/meta.yaml"), "w") as file:
-            file.write("name: mine\n")
-        self.write("killed", "killed.h5")
-        self.write("tokens", "tokens.h5")
-        for _ in range(2):
-            self.report("killed.h5", "tokens.h5", "--mlflow=mlruns", "--plots=none")
-        runs = {meta["run_name"]: (run, meta) for run, meta in self.runs_in("mlruns").items()}
-        self.assertEqual(set(runs), {"killed.h5", "tokens.h5"})
-        self.assertEqual((runs["killed.h5"][1]["status"], runs["killed.h5"][1]["end_time"]), (1, None))
-        self.assertEqual([step for _, _, step in self.metric(runs["tokens.h5"][0], "loss")], [10, 20, 30])
-        self.assertEqual(self.text("mlruns/0/meta.yaml"), "name: mine\n")
-
-    def test_what_people_add_stays(self):
-        self.write("run", "run.h5")
-        self.report("run.h5", "--mlflow=mlruns", "--plots=none")
-        (run,) = self.runs_in("mlruns")
-        folder = "mlruns/0/%s/" % run
-        os.mkdir(self.path(folder + "artifacts/model"))
-        added = {"artifacts/model/weights": "1 2 3", "tags/mlflow.note.content": "the good one", "tags/mine": "yes"}
-        for name, text in added.items():
-            with open(self.path(folder + name), "w") as file:
-                file.write(text)
-        for name in ("tags/host", "params/dtype", "metrics/dt"):
-            with open(self.path(folder + name), "w") as file:
-                file.write("old")
-        self.report("run.h5", "--mlflow=mlruns", "--plots=none", "--metrics=loss")
-        self.assertEqual({name: self.text(folder + name) for name in added}, added)
-        self.assertEqual((self.text(folder + "tags/host"), self.text(folder + "params/dtype")), ("node17", "float32"))
-        self.assertEqual(os.listdir(self.path(folder + "metrics")), ["loss"])
-        self.assertEqual(set(os.listdir(self.path("mlruns/0"))), {run, "meta.yaml"})
-        self.assertEqual(set(os.listdir(self.path(folder))), {"meta.yaml", "metrics", "params", "tags", "artifacts"})
-
-    def test_names_do_not_leave_the_folder(self):
-        self.write("hostile_names", "a.h5")
-        self.report("a.h5", "--mlflow=mlruns", "--plots=none")
-        (run,) = self.runs_in("mlruns")
-        files = [os.path.relpath(os.path.join(at, name), self.path("mlruns/0/%s/metrics" % run))
-                 for at, _, names in os.walk(self.path("mlruns/0/%s/metrics" % run)) for name in names]
-        self.assertEqual(set(files), {"x_/script__img src_x onerror_document.title_2_", "__proto__"})
-
-    def test_texts_are_utf8_whatever_the_history_has(self):
-        self.write("hostile", "a.h5")
-        self.report("a.h5", "--mlflow=mlruns", "--plots=none")
-        (run,) = self.runs_in("mlruns")
-        self.assertIn("onerror=document.title='taken'> ??", self.text("mlruns/0/%s/tags/note" % run))
-
-    def test_an_unwritable_folder(self):
-        self.write("run", "run.h5")
-        with open(self.path("file"), "w"):
-            pass
-        self.report("run.h5", "--mlflow=file/mlruns", "--plots=none", code=1)
-        self.assertRegex(self.err, r"^report: .*/file/mlruns/0.*: Not a directory\n$")
 
 
 class TerminalTest(runs.ReportTest):

@@ -5,6 +5,22 @@ TIMEOUT_SECONDS = 2
 
 
 class FaultTest(runs.DistTest):
+    def test_last_lines(self):
+        """In a file: nothing of bars, mpirun has no last word."""
+        for kind, code, expected in (
+                ("hang", 70, [r"rank 1 \(\S+, pid \d+\) has not entered #\d+ .*; last entered .*"]),
+                ("kill", 137, [r"rank 1 \(\S+, pid \d+\) is dead: its process is gone; .*; rank [02] waits for it in #\d+ \w+\[\w+\] .* at "
+                               r"\S+:\d+, in phase training", r"test_dist: rank 1 exited on signal 9 \(Killed\)"])):
+            with self.subTest(kind):
+                run = self.run_program("--nproc=3", "--train-iters=100000", "--no-plots", "--log-freq=1000", "--fault=" + kind,
+                                       "--fault-rank=1", "--fault-iter=3", f"--timeout={TIMEOUT_SECONDS}s",
+                                       "--outputs=" + self.path(kind), code=code)
+                errors = run.err.splitlines()
+                self.assertEqual(len(errors), len(expected), run.err)
+                for line, pattern in zip(errors, expected):
+                    self.assertRegex(line, f"^{pattern}$")
+                self.assertNotIn("\x1b", run.out + run.err)
+
     def strikes(self, kind, expected, rank=1, ranks=3, named=None):
         run = self.run_program(f"--nproc={ranks}", "--train-iters=100000", "--no-plots", "--log-freq=1000", f"--fault={kind}",
                                f"--fault-rank={rank}", "--fault-iter=7", f"--timeout={TIMEOUT_SECONDS}s", code=None)

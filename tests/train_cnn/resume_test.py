@@ -114,8 +114,8 @@ class ResumeTest(runs.CnnTest):
         kept = "--checkpoint-dir=" + self.path("kept")
         first = self.start([kept, "--resume=auto", "--batch-size=8", "--data=" + self.images, "--no-plots", "--nproc=1",
                             "--outputs=" + self.path("first"), "--epochs=100000"])
-        while "epoch=1 " not in first.stdout.readline():
-            pass
+        while "epoch=1 " not in (line := first.stdout.readline()):
+            self.assertTrue(line, first.stderr.read() if first.poll() is not None else "")
         run = self.train(kept, "--resume=auto", code=1, outputs="second")
         first.kill()
         first.communicate()

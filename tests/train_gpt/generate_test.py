@@ -201,6 +201,27 @@ class GenerateTest(runs.TrainTest):
         for one, other in zip(whole[:-1], ended[:-1], strict=True):
             self.assertEqual(one.split("<|endoftext|>")[0], other)
         self.assertNotEqual(whole[:-1], ended[:-1])
+        # The same model, with that token beside the vocabulary: config.json ends the texts, or its text is another.
+        self.write("model/vocab.json", json.dumps(ids))
+        self.write("model/added_tokens.json", json.dumps({"<pad>": 256}))
+        for end in (256, [300, 256]):
+            self.change_config(eos_token_id=end)
+            self.assertEqual(self.generate(*flags).out.split("\n---------------\n")[:-1], ended[:-1])
+        padded = self.generate(*flags, "--ignore-end-of-text").out.split("\n---------------\n")
+        self.assertEqual(padded[:-1], [text.replace("<|endoftext|>", "<pad>") for text in whole[:-1]])
+        self.change_config(eos_token_id=None)
+        self.assertEqual(self.generate(*flags).out.split("\n---------------\n")[:-1], padded[:-1])
+        run = self.generate("--model=model", "--prompt=a<pad>", code=1)
+        self.assertEqual(run.err, 'generate: --prompt: "<pad>" is a token that was added beside the vocabulary (id 256), '
+                         "which is not supported in prompts; leave it out\n")
+        self.change_config(eos_token_id="</s>")
+        run = self.generate(*flags, code=1)
+        self.assertRegex(run.err, r'^generate: .*model/config.json: "eos_token_id" is "</s>"; expected an integer .*\n$')
+
+    def change_config(self, **values):
+        with open(self.path("model/config.json"), encoding="utf-8") as file:
+            config = json.load(file)
+        self.write("model/config.json", json.dumps(config | values))
 
     def test_no_token_can_be_drawn(self):
         """Parameters that are no numbers: one line, and no abort."""

@@ -10,6 +10,11 @@ import runs
 
 
 class ResumeTest(runs.TrainTest):
+    more = {}  # of the environment
+
+    def environment(self):
+        return {**super().environment(), **self.more}
+
     FSDP = ["--nproc=2", "--strategy=fsdp", "--dropout=0.1"]
 
     def test_same_bits_on_the_same_mesh(self):
@@ -185,9 +190,12 @@ class ResumeTest(runs.TrainTest):
         self.assertNotEqual(process.returncode, 0)
         self.assertIn(f"Stopped ({number.name}) after step", rest, "".join(out) + err)
         self.assertEqual(process.returncode, code)
+        self.go_on(flags, least=5)
+
+    def go_on(self, flags, least):
         with open(self.path("kept/latest")) as file:
             done = int(file.read().split("-")[1])
-        self.assertGreaterEqual(done, 5)
+        self.assertGreaterEqual(done, least)
         end = f"--max-iters={done + 3}"
         run = self.train(*flags, end, "--resume=kept", "--init-from=resume")
         self.assertIn(f"Resuming after step {done}: ", run.out)
@@ -199,6 +207,15 @@ class ResumeTest(runs.TrainTest):
 
     def test_launched_ranks_stopped_by_sigterm(self):
         self.stop_and_go_on(2)
+
+    def test_end_of_the_jobs_time(self):
+        """It is nearly over a minute before."""
+        flags = ["--nproc=2", "--strategy=fsdp", "--max-iters=100000", "--lr-decay-iters=100", "--eval-interval=0"]
+        self.more = {"SLURM_JOB_END_TIME": str(int(time.time()) + 60)}
+        run = self.train(*flags, "--checkpoint-dir=kept", code=143)
+        self.assertIn("Stopped (the job's time is nearly over) after step", run.out)
+        self.more = {}
+        self.go_on(flags, least=1)
 
     def test_terminal_is_closed(self):
         self.stop_and_go_on(2, signal.SIGHUP, 128 + signal.SIGHUP)

@@ -1,9 +1,11 @@
 #include "tools/collectives_sweep/run_sweep.h"
 
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "comm/long_barrier.h"
 #include "tools/collectives_sweep/pairs.h"
 #include "tools/collectives_sweep/sweep_file.h"
 #include "tools/collectives_sweep/table.h"
@@ -97,6 +99,9 @@ absl::Status RunSweep(const comm::Communicator& world, const SweepOptions& optio
   }
   if (speaks && options.show_plots) ShowPlots(sweep, say);
   if (speaks && !options.plots_folder.empty()) PrintPlots(sweep, options.plots_folder, say);
+  // Drawing has limits of its own (data/plot), which may be longer than --timeout.
+  if (options.show_plots || !options.plots_folder.empty())
+    comm::LongBarrier(world, std::numeric_limits<double>::infinity());
   PLAIT_RETURN_IF_ERROR(sweep.verdict);
   return world.Agree(written);
 }

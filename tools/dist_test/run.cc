@@ -1,6 +1,7 @@
 #include "tools/dist_test/run.h"
 
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "base/timer_report.h"
 #include "comm/device_mesh.h"
 #include "comm/launch/dist_info.h"
+#include "comm/long_barrier.h"
 #include "data/hdf5/atomic_file.h"
 #include "tools/collectives_sweep/run_sweep.h"
 #include "tools/dist_test/fault.h"
@@ -178,6 +180,8 @@ absl::Status Training::Conclude(Outputs& outputs) {
     const Profile::Scope scope(profile_, "plots");
     outputs.Draw(log_);
   }
+  // Drawing has limits of its own (data/plot), which may be longer than --timeout.
+  if (config_.plots) comm::LongBarrier(world_, std::numeric_limits<double>::infinity());
   const std::string tree = absl::StrFormat("Duration: %.3f     CPU time: %.3f\n", profile_.wall_seconds(),
                                            profile_.processor_seconds()) +
                            profile_.Tree({.utf8 = environment_.utf8});

@@ -38,18 +38,13 @@ struct PageOfRuns {
 
 PageOfRuns Read(const std::vector<std::string>& files, const RunOptions& options) {
   PageOfRuns page;
-  std::vector<RunNumbers> runs;
+  std::vector<absl::Status> unreadable;
+  const std::vector<RunNumbers> runs = ReadRuns(files, options, unreadable);
   std::vector<std::string> notes;
-  for (const std::string& file : files) {
-    absl::StatusOr<RunNumbers> run = ReadRun(file, options);
-    if (!run.ok()) {
-      notes.push_back(absl::StrCat(run.status().message(), "."));
-      continue;
-    }
-    if (const std::string trace = TracePath(*run); !trace.empty()) page.traces.push_back(trace);
-    runs.push_back(*std::move(run));
+  for (const absl::Status& error : unreadable) notes.push_back(absl::StrCat(error.message(), "."));
+  for (const RunNumbers& run : runs) {
+    if (const std::string trace = TracePath(run); !trace.empty()) page.traces.push_back(trace);
   }
-  Label(runs);
   page.html = PageHtml(runs, {.follows = true, .notes = notes});
   return page;
 }

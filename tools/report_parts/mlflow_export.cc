@@ -1,6 +1,9 @@
 #include "tools/report_parts/mlflow_export.h"
 
+#include <fcntl.h>
+
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <system_error>
@@ -163,14 +166,16 @@ Json RunMeta(const RunNumbers& run, const Axes& axes, const std::string& id, con
 absl::Status WriteExperiment(const fs::path& folder) {
   std::error_code error;
   if (fs::exists(folder / "meta.yaml", error)) return absl::OkStatus();
+  PLAIT_RETURN_IF_ERROR(MakeFolder(folder));
   const std::int64_t now = absl::ToUnixMillis(absl::Now());
-  return WriteNew(folder, "meta.yaml",
-                  JsonText({{"artifact_location", FileUri(folder)},
-                            {"creation_time", now},
-                            {"experiment_id", kExperiment},
-                            {"last_update_time", now},
-                            {"lifecycle_stage", "active"},
-                            {"name", "Default"}}));
+  // Another export may write the same at this moment.
+  return data::WriteWholeFile((folder / "meta.yaml").string(),
+                              JsonText({{"artifact_location", FileUri(folder)},
+                                        {"creation_time", now},
+                                        {"experiment_id", kExperiment},
+                                        {"last_update_time", now},
+                                        {"lifecycle_stage", "active"},
+                                        {"name", "Default"}}));
 }
 
 absl::Status Move(const fs::path& from, const fs::path& to) {
@@ -178,6 +183,15 @@ absl::Status Move(const fs::path& from, const fs::path& to) {
   fs::rename(from, to, error);
   if (!error) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(to.string(), ": cannot be replaced: ", error.message()));
+}
+
+// `to` becomes what `from` is. Where the file system can exchange names (NFS and Lustre cannot), one of both is there at
+// any moment.
+absl::Status ReplaceFolder(const fs::path& from, const fs::path& to, const fs::path& old) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return absl::OkStatus();
+  std::error_code error;
+  fs::rename(to, old, error);  // may not exist
+  return Move(from, to);
 }
 
 // The files below a folder, relative to it.
@@ -197,12 +211,11 @@ absl::Status Replace(const fs::path& partial, const fs::path& folder) {
     PLAIT_RETURN_IF_ERROR(MakeFolder((folder / "tags" / tag).parent_path()));
     PLAIT_RETURN_IF_ERROR(Move(partial / "tags" / tag, folder / "tags" / tag));
   }
-  std::error_code error;
   for (const char* part : {"metrics", "params"}) {
-    fs::rename(folder / part, partial / absl::StrCat("old_", part), error);  // may not exist
-    PLAIT_RETURN_IF_ERROR(Move(partial / part, folder / part));
+    PLAIT_RETURN_IF_ERROR(ReplaceFolder(partial / part, folder / part, partial / absl::StrCat("old_", part)));
   }
   PLAIT_RETURN_IF_ERROR(Move(partial / "meta.yaml", folder / "meta.yaml"));
+  std::error_code error;
   fs::remove_all(partial, error);
   return absl::OkStatus();
 }
@@ -213,7 +226,7 @@ absl::Status WriteRun(const RunNumbers& run, const fs::path& experiment) {
   PLAIT_ASSIGN_OR_RETURN(axes.steps, StepsOf(run));
   PLAIT_ASSIGN_OR_RETURN(axes.seconds, SecondsOf(run));
   const std::string id = RunId(run.path);
-  const fs::path folder = experiment / id, partial = experiment / absl::StrCat(".", id, ".partial");
+  const fs::path folder = experiment / id, partial = data::PartialBeside(folder.string());
   std::error_code error;
   fs::remove_all(partial, error);
   absl::Status status = WriteMetrics(run, axes, partial / "metrics");
@@ -223,7 +236,10 @@ absl::Status WriteRun(const RunNumbers& run, const fs::path& experiment) {
     fs::remove_all(partial, error);
     return status;
   }
-  return fs::exists(folder, error) ? Replace(partial, folder) : Move(partial, folder);
+  fs::rename(partial, folder, error);
+  if (!error) return absl::OkStatus();
+  // There is such a run, perhaps one that another export has just made.
+  return fs::is_directory(folder, error) ? Replace(partial, folder) : Move(partial, folder);
 }
 
 }  // namespace

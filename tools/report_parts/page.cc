@@ -1,6 +1,8 @@
 #include "tools/report_parts/page.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +25,7 @@ namespace plait::report {
 namespace {
 
 constexpr int kMostRanks = 64;
+constexpr absl::string_view kPageStart = "<!DOCTYPE html";
 
 struct Section {
   std::string id, title, body;
@@ -258,7 +261,7 @@ std::string PageHtml(absl::Span<const RunNumbers> runs, const PageOptions& optio
   // An icon of its own keeps browsers from asking for one.
   // Nothing is loaded from anywhere, whatever a history may hold.
   std::string html = absl::StrCat(
-      "<!DOCTYPE html>\n<html lang=\"en\"", options.follows ? " data-follows" : "",
+      kPageStart, ">\n<html lang=\"en\"", options.follows ? " data-follows" : "",
       ">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; "
       "form-action 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:",
@@ -274,6 +277,18 @@ std::string PageHtml(absl::Span<const RunNumbers> runs, const PageOptions& optio
   }
   return absl::StrCat(html, "</main>\n<footer>Made by report of Plait.</footer>\n<script>", kPageScript,
                       "</script>\n</body>\n</html>\n");
+}
+
+bool MayBecomePage(const std::string& path, const std::vector<std::string>& inputs) {
+  std::error_code ignored;
+  for (const std::string& input : inputs) {
+    if (std::filesystem::equivalent(input, path, ignored)) return false;
+  }
+  if (!std::filesystem::is_regular_file(path, ignored)) return true;
+  std::ifstream file(path, std::ios::binary);
+  std::string start(kPageStart.size(), '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return start == kPageStart || (file.eof() && file.gcount() == 0);
 }
 
 absl::Status WritePage(absl::Span<const RunNumbers> runs, const std::string& path) {

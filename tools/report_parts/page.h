@@ -22,6 +22,10 @@ struct PageOptions {
 
 std::string PageHtml(absl::Span<const RunNumbers> runs, const PageOptions& options = {});
 
+// Whether WritePage() would take nothing from the user: `path` is none of `inputs`, also under other names, and has no file,
+// an empty one, an earlier page, or something that WritePage() refuses.
+bool MayBecomePage(const std::string& path, const std::vector<std::string>& inputs);
+
 // Replaces an older file atomically. Errors: as data::WriteAtomically.
 absl::Status WritePage(absl::Span<const RunNumbers> runs, const std::string& path);
 

@@ -300,6 +300,21 @@ absl::StatusOr<RunNumbers> ReadRun(const std::string& path, const RunOptions& op
   return run;
 }
 
+std::vector<RunNumbers> ReadRuns(const std::vector<std::string>& paths, const RunOptions& options,
+                                 std::vector<absl::Status>& unreadable) {
+  std::vector<RunNumbers> runs;
+  for (const std::string& path : paths) {
+    absl::StatusOr<RunNumbers> run = ReadRun(path, options);
+    if (run.ok()) {
+      runs.push_back(*std::move(run));
+    } else {
+      unreadable.push_back(run.status());
+    }
+  }
+  Label(runs);
+  return runs;
+}
+
 void Label(std::vector<RunNumbers>& runs) {
   const auto tail = [](const std::string& path, std::size_t parts) {
     const std::vector<std::string> all = absl::StrSplit(path, '/', absl::SkipEmpty());

@@ -82,6 +82,10 @@ struct RunNumbers {
 // INVALID_ARGUMENT if `skip` leaves no draws. A trace that cannot be read gives a note.
 absl::StatusOr<RunNumbers> ReadRun(const std::string& path, const RunOptions& options);
 
+// The runs that can be read, labelled; appends the errors of the others.
+std::vector<RunNumbers> ReadRuns(const std::vector<std::string>& paths, const RunOptions& options,
+                                 std::vector<absl::Status>& unreadable);
+
 // The file that the attribute `trace` names, beside the history; "" if there is none.
 std::string TracePath(const RunNumbers& run);
 

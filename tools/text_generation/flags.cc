@@ -67,7 +67,8 @@ void Bind(Request& r, std::string& stops, training::SettingsTable& table) {
       "stop strings, separated by commas, with escapes as in C: '\\n\\n,User:'; samples end before them");
   table.Add(
       "ignore_end_of_text", &r.ignore_end_of_text,
-      "samples go on behind the tokenizer's end of a text, such as GPT-2's <|endoftext|> or Llama's </s>");
+      "samples go on behind an end of a text: the tokenizer's, such as GPT-2's <|endoftext|> or Llama's "
+      "</s>, or one of eos_token_id in config.json");
   table.Add("max_new_tokens", &r.max_new_tokens, "maximum number of tokens per sample");
   table.Add("num_samples", &r.num_samples, "number of samples of each prompt");
   table.Add("batch_size", &r.batch_size, "samples generated together");

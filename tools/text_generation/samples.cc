@@ -4,10 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <fstream>
-#include <optional>
+#include <map>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -40,9 +41,21 @@ absl::StatusOr<std::vector<Prompt>> PromptsOf(const Request& request) {
                    ": no such file, or an empty one; expected a prompt per line"));
 }
 
+// Encode would make ordinary pieces of such a token.
+absl::Status CheckHasNone(const std::map<std::int32_t, std::string>& tokens, const std::string& prompt) {
+  for (const auto& [id, text] : tokens) {
+    if (!absl::StrContains(prompt, text)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("\"", absl::Utf8SafeCHexEscape(text.substr(0, 40)),
+                                                   "\" is a token that was added beside the vocabulary (id ",
+                                                   id, "), which is not supported in prompts; leave it out"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<Prompt>> EncodedPrompts(const Request& request, const SavedTextModel& saved) {
   PLAIT_ASSIGN_OR_RETURN(std::vector<Prompt> prompts, PromptsOf(request));
   for (Prompt& prompt : prompts) {
+    PLAIT_RETURN_IF_ERROR(base::Prefixed(CheckHasNone(saved.added_tokens, prompt.text), prompt.name));
     const auto ids = saved.tokenizer->Encode(prompt.text);
     PLAIT_RETURN_IF_ERROR(base::Prefixed(ids.status(), prompt.name));
     if (ids->empty()) {
@@ -91,19 +104,31 @@ std::uint64_t SeedOf(const Request& request, std::int64_t prompt, std::int64_t s
   return sample > 0 ? base::DeriveSeed(seed, "sample", static_cast<std::uint64_t>(sample)) : seed;
 }
 
+bool EndsText(const SavedTextModel& saved, std::int64_t token) {
+  const std::vector<std::int64_t>& ends = saved.ends_of_text;
+  return saved.tokenizer->end_of_text() == token || std::find(ends.begin(), ends.end(), token) != ends.end();
+}
+
+std::string TextOf(const SavedTextModel& saved, std::int64_t token) {
+  const std::int32_t id[1] = {static_cast<std::int32_t>(token)};
+  const auto added = saved.added_tokens.find(id[0]);
+  return added == saved.added_tokens.end() ? saved.tokenizer->Decode(id).value_or("") : added->second;
+}
+
 // A sample's text as it grows.
 class GrowingText {
  public:
-  GrowingText(std::size_t number, const Request& request, const data::Tokenizer& tokenizer, TextsInOrder& out)
-      : number_(number), text_(request.stops), tokenizer_(tokenizer), out_(out) {
-    if (!request.ignore_end_of_text) end_ = tokenizer.end_of_text();
-  }
+  GrowingText(std::size_t number, const Request& request, const SavedTextModel& saved, TextsInOrder& out)
+      : number_(number),
+        text_(request.stops),
+        saved_(saved),
+        out_(out),
+        ignores_ends_(request.ignore_end_of_text) {}
 
   // False if the text ends with this token.
   bool Add(std::int64_t token) {
-    const std::int32_t id[1] = {static_cast<std::int32_t>(token)};
-    if (end_ == id[0]) return End();
-    out_.Add(number_, text_.Add(tokenizer_.Decode(id).value_or("")));
+    if (!ignores_ends_ && EndsText(saved_, token)) return End();
+    out_.Add(number_, text_.Add(TextOf(saved_, token)));
     return text_.stopped() ? End() : true;
   }
   bool End() {
@@ -116,9 +141,9 @@ class GrowingText {
  private:
   const std::size_t number_;
   StopText text_;
-  const data::Tokenizer& tokenizer_;
+  const SavedTextModel& saved_;
   TextsInOrder& out_;
-  std::optional<std::int32_t> end_;
+  const bool ignores_ends_;
   bool ended_ = false;
 };
 
@@ -134,7 +159,7 @@ absl::StatusOr<std::int64_t> WriteBatch(const Request& request, const std::vecto
     sampling::SamplingOptions options = request.sampling;
     options.seed = SeedOf(request, prompt, sample % request.num_samples);
     out.Add(k, prompts[prompt].text);
-    texts.emplace_back(k, request, *saved.tokenizer, out);
+    texts.emplace_back(k, request, saved, out);
     batch.push_back({prompts[prompt].tokens, sampling::Sampler(options), [&, k](std::int64_t token) {
                        ++drawn;
                        return texts[k].Add(token);

@@ -19,8 +19,8 @@ namespace plait::text_generation {
 //
 // (over all samples, with the prompts' passes). Samples are drawn --batch-size at a time; the text of later samples is
 // written once the earlier ones are complete. Text that may be part of a character or of a stop string is held back
-// until that is decided. INVALID_ARGUMENT for an empty prompt or a file without prompts; errors of the tokenizer's
-// Encode and of sampling::GenerateBatch. Local.
+// until that is decided. INVALID_ARGUMENT for an empty prompt, one with the text of an added token, or a file
+// without prompts; errors of the tokenizer's Encode and of sampling::GenerateBatch. Local.
 absl::Status WriteSamples(const Request& request, SavedTextModel& saved,
                           const std::function<void(absl::string_view text)>& write);
 

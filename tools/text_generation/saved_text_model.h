@@ -13,8 +13,10 @@
 #include <c10/core/ScalarType.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "data/text/tokenizer.h"
@@ -27,6 +29,10 @@ struct SavedTextModel {
   std::int64_t positions;  // maximum context length in tokens
   std::unique_ptr<data::Tokenizer> tokenizer;
   std::string source;  // for messages: which checkpoint, after how many steps
+  // Tokens that end a text, by the model's files, besides the tokenizer's.
+  std::vector<std::int64_t> ends_of_text = {};
+  // Texts of tokens that were added beside the tokenizer's vocabulary, by id.
+  std::map<std::int32_t, std::string> added_tokens = {};
 };
 
 // `folder`: a checkpoint of train_gpt or train_llama, of any strategy, mesh and type, or a directory whose newest
@@ -38,7 +44,7 @@ absl::StatusOr<SavedTextModel> LoadCheckpoint(const std::string& folder, const s
 // `folder`: GPT-2 or Llama in Hugging Face's layout (models/gpt/safetensors.h, models/llama/safetensors.h), as its
 // config.json says. The tokenizer (tokenizer.model, or GPT-2's two files) is read from `bpe_folder`, or from `folder`
 // if that is empty; whether a prompt begins with BOS is in the tokenizer_config.json beside it. FAILED_PRECONDITION if
-// it has more tokens than the model.
+// it has more tokens than the model; errors of data::AddedTokens (data/text/tokenizer_settings.h).
 absl::StatusOr<SavedTextModel> LoadHuggingFace(const std::string& folder, const std::string& bpe_folder,
                                                c10::ScalarType type);
 

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "models/gpt/gpt.h"
 #include "models/gpt/safetensors.h"
+#include "models/hugging_face/config.h"
 #include "models/llama/llama.h"
 #include "models/llama/safetensors.h"
 
@@ -23,7 +24,10 @@ template <typename Files>
 absl::StatusOr<InitialModel> Open(const std::string& folder) {
   PLAIT_ASSIGN_OR_RETURN(Files opened, Files::Open(folder));
   const auto files = std::make_shared<const Files>(std::move(opened));
-  InitialModel model = {files->options(), files};
+  PLAIT_ASSIGN_OR_RETURN(const std::string config, hugging_face::ReadConfig(folder));
+  absl::StatusOr<hugging_face::SpecialTokens> special = hugging_face::SpecialTokensFrom(config);
+  if (!special.ok()) return base::Prefixed(special.status(), hugging_face::ConfigPath(folder));
+  InitialModel model = {files->options(), files, *std::move(special)};
   if constexpr (std::is_same_v<Files, llama::HuggingFaceLlama>) {
     if (files->tied()) model.note = "the head is initialized from the tied embedding and trained separately";
   }

@@ -41,11 +41,12 @@ double FlopsPerToken(const ModelOptions& options, std::int64_t sequence);
 struct InitialModel {
   ModelOptions options;
   std::shared_ptr<const hugging_face::Weights> weights;
+  hugging_face::SpecialTokens special = {};
   std::string note = "";  // warning about differences from the files; may be empty
 };
 
 // `kind`: "gpt2" or "llama"; empty: model_type of config.json. Errors of HuggingFaceGpt2::Open or
-// HuggingFaceLlama::Open; INVALID_ARGUMENT for another kind.
+// HuggingFaceLlama::Open, and of SpecialTokensFrom (models/hugging_face/config.h); INVALID_ARGUMENT for another kind.
 absl::StatusOr<InitialModel> OpenHuggingFace(const std::string& folder, std::string kind = "");
 
 // Writes a model whose parameters are all materialized. Errors of SaveHuggingFaceGpt2 or SaveHuggingFaceLlama.

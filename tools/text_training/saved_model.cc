@@ -1,5 +1,7 @@
 #include "tools/text_training/saved_model.h"
 
+#include <algorithm>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -124,13 +126,34 @@ absl::StatusOr<ModelOptions> ReadOptions(const Checkpoint& checkpoint) {
 
 // Checkpoints of earlier versions do not name the kind.
 constexpr char kKind[] = "model.kind", kGpt[] = "gpt", kLlama[] = "llama";
-constexpr char kBeginOfText[] = "tokenizer.begin_of_text", kEndOfText[] = "tokenizer.end_of_text";
+constexpr char kBeginOfText[] = "tokenizer.begin_of_text", kEndsOfText[] = "tokenizer.ends_of_text";
+// In those of earlier versions, in place of kEndsOfText, if there is one.
+constexpr char kEndOfText[] = "tokenizer.end_of_text";
+
+absl::StatusOr<hugging_face::SpecialTokens> ReadSpecialTokens(const Checkpoint& checkpoint) {
+  hugging_face::SpecialTokens special;
+  const auto& integers = checkpoint.integers();
+  if (const auto begin = integers.find(kBeginOfText); begin != integers.end()) {
+    special.begin_of_text = begin->second;
+  }
+  if (const auto end = integers.find(kEndOfText); end != integers.end()) special.ends_of_text = {end->second};
+  if (!checkpoint.texts().contains(kEndsOfText)) return special;
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int32_t> ends, Numbers(checkpoint, kEndsOfText));
+  special.ends_of_text.assign(ends.begin(), ends.end());
+  return special;
+}
 
 }  // namespace
 
-hugging_face::SpecialTokens SpecialTokensOf(const data::Tokenizer* tokenizer) {
-  if (tokenizer == nullptr) return {};
-  return {.begin_of_text = tokenizer->begin_of_text(), .end_of_text = tokenizer->end_of_text()};
+hugging_face::SpecialTokens SpecialTokensOf(const data::Tokenizer* tokenizer,
+                                            const hugging_face::SpecialTokens& model) {
+  hugging_face::SpecialTokens special = model;
+  if (tokenizer == nullptr) return special;
+  if (tokenizer->begin_of_text()) special.begin_of_text = tokenizer->begin_of_text();
+  std::vector<std::int64_t>& ends = special.ends_of_text;
+  const std::optional<std::int32_t> end = tokenizer->end_of_text();
+  if (end.has_value() && std::find(ends.begin(), ends.end(), *end) == ends.end()) ends = {*end};
+  return special;
 }
 
 void KeepModel(const SavedModel& model, parallel::CheckpointState& state) {
@@ -148,7 +171,7 @@ void KeepModel(const SavedModel& model, parallel::CheckpointState& state) {
   state.texts["tokenizer.code_points"] = absl::StrJoin(model.code_points, " ");
   state.integers["tokenizer.digest"] = model.tokenizer_digest;
   if (model.special.begin_of_text) state.integers[kBeginOfText] = *model.special.begin_of_text;
-  if (model.special.end_of_text) state.integers[kEndOfText] = *model.special.end_of_text;
+  state.texts[kEndsOfText] = absl::StrJoin(model.special.ends_of_text, " ");
 }
 
 absl::StatusOr<SavedModel> SavedModelOf(const Checkpoint& checkpoint) {
@@ -160,11 +183,7 @@ absl::StatusOr<SavedModel> SavedModelOf(const Checkpoint& checkpoint) {
   model.tokenizer_digest = static_cast<std::uint32_t>(digest);
   PLAIT_ASSIGN_OR_RETURN(model.tokenizer, checkpoint.Text("tokenizer"));
   PLAIT_ASSIGN_OR_RETURN(model.code_points, Numbers(checkpoint, "tokenizer.code_points"));
-  for (const auto& [name, token] :
-       {std::pair{kBeginOfText, &model.special.begin_of_text}, {kEndOfText, &model.special.end_of_text}}) {
-    const auto found = checkpoint.integers().find(name);  // checkpoints of earlier versions have none
-    if (found != checkpoint.integers().end()) *token = found->second;
-  }
+  PLAIT_ASSIGN_OR_RETURN(model.special, ReadSpecialTokens(checkpoint));
   return model;
 }
 

@@ -31,8 +31,10 @@ struct SavedModel {
   hugging_face::SpecialTokens special = {};
 };
 
-// None without a tokenizer.
-hugging_face::SpecialTokens SpecialTokensOf(const data::Tokenizer* tokenizer);
+// Those of the tokenizer, which may be null; where it has none, those of `model`: of the files that a model came from.
+// A list of `model` that has the tokenizer's end of text stays as it is.
+hugging_face::SpecialTokens SpecialTokensOf(const data::Tokenizer* tokenizer,
+                                            const hugging_face::SpecialTokens& model);
 
 // Adds the model to the state to be saved.
 void KeepModel(const SavedModel& model, parallel::CheckpointState& state);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "comm/communicator.h"
 #include "data/text/character_tokenizer.h"
+#include "data/text/tokenizer_folder.h"
 
 namespace plait::text_training {
 namespace {
@@ -31,7 +32,7 @@ SavedModel Model() {
           .tokenizer = "characters",
           .tokenizer_digest = tokenizer.digest(),
           .code_points = tokenizer.code_points(),
-          .special = {.begin_of_text = 1, .end_of_text = 0}};
+          .special = {.begin_of_text = 1, .ends_of_text = {0, 32000}}};
 }
 
 parallel::CheckpointState State(const SavedModel& model = Model()) {
@@ -64,8 +65,7 @@ TEST(SavedModelTest, ComesBack) {
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->options, Model().options);
   EXPECT_EQ(model->code_points, Model().code_points);
-  EXPECT_EQ(model->special.begin_of_text, 1);
-  EXPECT_EQ(model->special.end_of_text, 0);
+  EXPECT_EQ(model->special, Model().special);
   const auto tokenizer = TokenizerOf(*model, "");
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
   EXPECT_EQ((*tokenizer)->Decode(*(*tokenizer)->Encode(kText)).value_or(""), kText);
@@ -93,9 +93,27 @@ TEST(SavedModelTest, LlamaComesBack) {
 TEST(SavedModelTest, WithoutAKindItIsAGpt) {
   parallel::CheckpointState state = State();
   EXPECT_EQ(state.texts.erase("model.kind"), 1u);
+  EXPECT_EQ(state.texts.erase("tokenizer.ends_of_text"), 1u);
+  state.integers["tokenizer.end_of_text"] = 9;
   absl::StatusOr<parallel::Checkpoint> checkpoint = Save(state, "earlier");
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  EXPECT_EQ(SavedModelOf(*checkpoint)->options, Model().options);
+  const absl::StatusOr<SavedModel> model = SavedModelOf(*checkpoint);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->options, Model().options);
+  EXPECT_THAT(model->special.ends_of_text, testing::ElementsAre(9));
+}
+
+TEST(SpecialTokensTest, TheTokenizersAndWhatItDoesNotName) {
+  const hugging_face::SpecialTokens files = {.begin_of_text = 7, .ends_of_text = {5, 2}};
+  EXPECT_EQ(SpecialTokensOf(nullptr, files), files);
+  const data::CharacterTokenizer characters = *data::CharacterTokenizer::Of(kText);
+  EXPECT_EQ(SpecialTokensOf(&characters, files), files);
+  const auto pieces = data::LoadTokenizer("data/text/testing");  // 1 begins a text, 2 ends one
+  ASSERT_TRUE(pieces.ok()) << pieces.status();
+  EXPECT_EQ(SpecialTokensOf(pieces->get(), files),
+            (hugging_face::SpecialTokens{.begin_of_text = 1, .ends_of_text = {5, 2}}));
+  EXPECT_EQ(SpecialTokensOf(pieces->get(), {.ends_of_text = {5}}),
+            (hugging_face::SpecialTokens{.begin_of_text = 1, .ends_of_text = {2}}));
 }
 
 TEST(SavedModelTest, RandomTokensHaveNoTokenizer) {
@@ -138,7 +156,9 @@ TEST(SavedModelTest, SizesThatTheTensorsDoNotHave) {
 }
 
 TEST(SavedModelTest, DamagedNumbers) {
-  for (const auto& [name, text] : {std::pair("tokenizer.code_points", "10 x"), {"model.dropout", "0x"}}) {
+  for (const auto& [name, text] : {std::pair("tokenizer.code_points", "10 x"),
+                                   {"tokenizer.ends_of_text", "2,3"},
+                                   {"model.dropout", "0x"}}) {
     parallel::CheckpointState state = State();
     state.texts[name] = text;
     absl::StatusOr<parallel::Checkpoint> checkpoint = Save(state, absl::StrCat("damaged_", name));

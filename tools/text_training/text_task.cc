@@ -15,7 +15,6 @@
 #include "base/status_macros.h"
 #include "comm/tensor_collectives.h"
 #include "tools/text_training/flops.h"
-#include "tools/text_training/saved_model.h"
 #include "tools/training/resume.h"
 
 namespace plait::text_training {
@@ -101,6 +100,7 @@ TextTask::TextTask(const TextSettings& settings, const Run& run, const Corpus& c
       batches_(std::move(batches)),
       schedule_(settings.optimizer.Schedule()) {
   if (corpus.tokenizer != nullptr) FindPrompt();
+  if (files.has_value()) special_ = files->special;
 }
 
 void TextTask::FindPrompt() {
@@ -295,13 +295,16 @@ absl::Status TextTask::Evaluate(Losses* losses) {
   return absl::OkStatus();
 }
 
+SavedModel TextTask::saved_model() const {
+  return {.options = options_,
+          .tokenizer = corpus_.TokenizerName(),
+          .tokenizer_digest = corpus_.text.tokenizer_digest,
+          .code_points = corpus_.text.code_points,
+          .special = SpecialTokensOf(corpus_.tokenizer.get(), special_)};
+}
+
 void TextTask::Save(parallel::CheckpointState& state) const {
-  KeepModel({.options = options_,
-             .tokenizer = corpus_.TokenizerName(),
-             .tokenizer_digest = corpus_.text.tokenizer_digest,
-             .code_points = corpus_.text.code_points,
-             .special = SpecialTokensOf(corpus_.tokenizer.get())},
-            state);
+  KeepModel(saved_model(), state);
   const data::BlockSamplerState sampler = batches_.train.state();
   state.integers["sampler.seed"] = static_cast<std::int64_t>(sampler.seed);
   state.integers["sampler.tokens"] = sampler.tokens;
@@ -309,6 +312,8 @@ void TextTask::Save(parallel::CheckpointState& state) const {
 }
 
 absl::Status TextTask::Restore(const parallel::Checkpoint& checkpoint) {
+  PLAIT_ASSIGN_OR_RETURN(const SavedModel saved, SavedModelOf(checkpoint));
+  special_ = saved.special;
   data::BlockSamplerState sampler;
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t seed, checkpoint.Integer("sampler.seed"));
   sampler.seed = static_cast<std::uint64_t>(seed);

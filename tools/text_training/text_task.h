@@ -17,6 +17,7 @@
 #include "tools/text_training/block_batches.h"
 #include "tools/text_training/corpus.h"
 #include "tools/text_training/language_model.h"
+#include "tools/text_training/saved_model.h"
 #include "tools/text_training/settings.h"
 #include "tools/training/trainer.h"
 
@@ -65,6 +66,8 @@ class TextTask final : public training::TrainingTask {
   void set_peak_flops(double flops) { peak_flops_ = flops; }
   const ModelOptions& options() const { return options_; }
   const models::ModuleModel& language_model() const { return *model_; }
+  // What checkpoints keep of the model besides its parameters.
+  SavedModel saved_model() const;
 
   training::TrainedModel model() override;
   training::MakeDryRunModel dry_run_model() override;
@@ -112,6 +115,7 @@ class TextTask final : public training::TrainingTask {
   std::unique_ptr<models::ModuleModel> model_;
   Batches batches_;
   parallel::LrSchedule schedule_;
+  hugging_face::SpecialTokens special_;  // of the files, or the checkpoint, that the model comes from
   double peak_flops_ = 0;
   std::vector<std::int64_t> prompt_tokens_;
   std::string prompt_;     // --sample-prompt without characters outside the vocabulary, at least one token

@@ -5,7 +5,7 @@
 
 #include <chrono>
 #include <cmath>
-#include <fstream>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +16,8 @@
 #include "base/text.h"
 #include "comm/flight_recorder.h"
 #include "comm/gathered_text.h"
+#include "comm/long_barrier.h"
+#include "data/hdf5/atomic_file.h"
 #include "tools/training/agreement.h"
 #include "tools/training/resume.h"
 #include "tools/training/step_trace.h"
@@ -27,13 +29,9 @@ double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// In place of an older one, which may be the --flagfile of this run.
 absl::Status WriteFlagFile(const std::string& folder, const std::string& lines) {
-  const std::string path = folder + "/settings.flags";
-  std::ofstream file(path, std::ios::binary);
-  file << lines;
-  file.close();
-  return file ? absl::OkStatus()
-              : absl::UnavailableError(absl::StrCat("--outputs: ", path, " cannot be written"));
+  return base::Prefixed(data::WriteWholeFile(folder + "/settings.flags", lines), "--outputs");
 }
 
 // A limit set by the user must be enforceable; the host's own limit may be unknown.
@@ -393,6 +391,8 @@ absl::Status Trainer::Conclude() {
     plots.heat_maps = expert_load_.heat_maps();
     outputs_->Draw(plots, run_.log, [this](const std::string& text) { run_.console.Print(text); });
   }
+  // Drawing has limits of its own (data/plot), which may be longer than --timeout.
+  if (settings_.plots) comm::LongBarrier(run_.world, std::numeric_limits<double>::infinity());
   run_.log.Info(absl::StrCat("history saved in ", outputs_->history_path()));
   if (!outputs_->trace_path().empty()) {
     run_.log.Info(absl::StrCat("trace saved in ", outputs_->trace_path(), ": open it in ui.perfetto.dev"));

@@ -11,10 +11,11 @@
 #include <iterator>
 #include <system_error>
 
-#include "absl/strings/match.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "base/terminal.h"
 #include "comm/launch/supervision/process_tree.h"
@@ -50,14 +51,34 @@ absl::Status CannotWrite(const std::string& path, absl::string_view why) {
       absl::StrCat("--log-dir: cannot write ", path, ": ", why, "; choose a folder that can be written"));
 }
 
-absl::Status ClearFolder(const std::string& folder) {
+absl::Status MakeFolder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return CannotWrite(folder, error.message());
+  return error ? CannotWrite(folder, error.message()) : absl::OkStatus();
+}
+
+// A folder can be locked on fewer file systems than a file. Logs are left as they are until the lock is there.
+absl::StatusOr<base::FileDescriptor> Lock(const std::string& folder, const std::string& log) {
+  absl::StatusOr<base::FileDescriptor> file =
+      base::FileDescriptor::Open(log, base::FileDescriptor::Mode::kOpenOrCreate);
+  if (!file.ok()) return base::Prefixed(file.status(), "--log-dir");
+  if (file->Lock().ok()) return file;
+  return absl::FailedPreconditionError(
+      absl::StrCat("--log-dir=", folder, ": in use by another launch; choose another folder"));
+}
+
+// LogOf(): at least four digits. Other files are the user's.
+bool IsLogOfRank(absl::string_view name) {
+  constexpr std::size_t kFewestDigits = 4;
+  if (!absl::ConsumePrefix(&name, "rank-") || !absl::ConsumeSuffix(&name, ".log")) return false;
+  const auto is_digit = [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); };
+  return name.size() >= kFewestDigits && std::all_of(name.begin(), name.end(), is_digit);
+}
+
+absl::Status DeleteLogsOfRanks(const std::string& folder) {
+  std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    const bool log = absl::StartsWith(name, "rank-") && absl::EndsWith(name, ".log");
-    if (log) std::filesystem::remove(entry.path(), error);
+    if (IsLogOfRank(entry.path().filename().string())) std::filesystem::remove(entry.path(), error);
   }
   return error ? CannotWrite(folder, error.message()) : absl::OkStatus();
 }
@@ -87,7 +108,9 @@ std::string JobOutput::LogOf(int rank) const {
 
 absl::Status JobOutput::OpenLogs() {
   if (options_.log_folder.empty()) return absl::OkStatus();
-  PLAIT_RETURN_IF_ERROR(ClearFolder(options_.log_folder));
+  PLAIT_RETURN_IF_ERROR(MakeFolder(options_.log_folder));
+  PLAIT_ASSIGN_OR_RETURN(lock_, Lock(options_.log_folder, LogOf(kLauncherItself)));
+  PLAIT_RETURN_IF_ERROR(DeleteLogsOfRanks(options_.log_folder));
   for (int rank = kLauncherItself; rank < options_.ranks; ++rank) {
     PLAIT_ASSIGN_OR_RETURN(sources_[rank].log, OpenLog(LogOf(rank)));
   }
@@ -154,8 +177,9 @@ void JobOutput::Emit(Stream stream, const std::string& text) {
 }
 
 void JobOutput::NoteErrors() {
-  for (const OutputQueue& queue : queues_) user_left_ = user_left_ || queue.error() != 0;
+  // Where errors alone are lost, as behind a connection that has ended, the output may go to a file.
   const int error = queues_[static_cast<int>(Stream::kOutput)].error();
+  user_left_ = user_left_ || error != 0;
   if (error != 0 && error != EPIPE) problem_ = std::strerror(error);
 }
 

@@ -15,12 +15,14 @@
 #include <ctime>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "base/file_descriptor.h"
 #include "comm/launch/supervision/output_queue.h"
 
 namespace plait::comm {
@@ -44,8 +46,9 @@ class JobOutput {
   JobOutput& operator=(const JobOutput&) = delete;
   ~JobOutput();
 
-  // Creates the folder, deletes rank-*.log files of an earlier job, and opens the logs. UNAVAILABLE, with path and
-  // reason, if it cannot be written.
+  // Creates the folder, deletes the ranks' logs of an earlier job, and opens the logs. The folder is this job's while the
+  // object lives: FAILED_PRECONDITION, and nothing is changed, if it is another's. Other errors, with path and reason, if
+  // it cannot be written.
   absl::Status OpenLogs();
 
   void Write(int rank, Stream stream, absl::string_view bytes);
@@ -66,7 +69,7 @@ class JobOutput {
   void Finish(double seconds, int interrupt);
 
   double last_write() const { return last_write_; }  // NowSeconds(); 0: never
-  bool user_left() const { return user_left_; }      // writing failed: nobody reads the output any more
+  bool user_left() const { return user_left_; }      // standard output failed: nobody reads it any more
   // Why standard output could not be written (disk full); empty: it could, or the reader of a pipe went away.
   const std::string& problem() const { return problem_; }
   std::vector<std::string> LastLines(int rank) const;
@@ -94,6 +97,7 @@ class JobOutput {
   std::string Silent() const;
 
   JobOutputOptions options_;
+  std::optional<base::FileDescriptor> lock_;  // on launcher.log
   std::map<int, Source> sources_;
   std::deque<std::pair<int, std::string>> last_errors_;  // of ranks
   OutputQueue queues_[2];                                // by Stream

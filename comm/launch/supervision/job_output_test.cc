@@ -5,11 +5,16 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <utility>
 
 namespace plait::comm {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::MatchesRegex;
 
@@ -38,6 +43,56 @@ class JobOutputTest : public testing::Test {
   int output_[2];
   int error_[2];
 };
+
+class JobLogsTest : public JobOutputTest {
+ protected:
+  JobLogsTest()
+      : folder_(fs::path(testing::TempDir()) /
+                testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    options_ = Options(2);
+    options_.log_folder = folder_.string();
+  }
+  std::string TextOf(const std::string& name) const {
+    std::ifstream file(folder_ / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  const fs::path folder_;
+  JobOutputOptions options_;
+};
+
+TEST_F(JobLogsTest, AreOfOneJobAtATime) {
+  {
+    JobOutput first(options_);
+    ASSERT_TRUE(first.OpenLogs().ok());
+    first.Write(1, Stream::kOutput, "of a rank\n");
+    first.Write(kLauncherItself, Stream::kError, "of the launcher\n");
+    JobOutput second(options_);
+    const absl::Status refused = second.OpenLogs();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(refused.message(),
+              "--log-dir=" + options_.log_folder + ": in use by another launch; choose another folder");
+    EXPECT_EQ(TextOf("rank-0001.log"), "of a rank\n");
+    EXPECT_EQ(TextOf("launcher.log"), "of the launcher\n");
+  }
+  JobOutput later(options_);
+  EXPECT_TRUE(later.OpenLogs().ok());
+  EXPECT_EQ(TextOf("rank-0001.log"), "");
+}
+
+TEST_F(JobLogsTest, AreDeletedAndNothingElse) {
+  const char* const of_user[] = {"rank-notes.log", "rank-007.log", "rank-.log", "rank-0007.log.old",
+                                 "rank-0007a.log"};
+  for (const char* name : of_user) std::ofstream(folder_ / name) << "text";
+  for (const char* name : {"rank-0007.log", "rank-12345.log"}) std::ofstream(folder_ / name) << "text";
+  JobOutput output(options_);
+  ASSERT_TRUE(output.OpenLogs().ok());
+  for (const char* name : of_user) EXPECT_EQ(TextOf(name), "text") << name;
+  for (const char* name : {"rank-0007.log", "rank-12345.log"})
+    EXPECT_FALSE(fs::exists(folder_ / name)) << name;
+}
 
 TEST_F(JobOutputTest, LinesOfRanksAreNotMixed) {
   JobOutput output(Options(2));
@@ -94,13 +149,22 @@ TEST_F(JobOutputTest, DropsWhatNobodyTakesOnceAJobIsEnded) {
   EXPECT_TRUE(output.waits());
 }
 
-TEST_F(JobOutputTest, AClosedFileIsAnErrorOnceItIsNeeded) {
+TEST_F(JobOutputTest, WithoutAReaderOfErrorsTheOutputGoesOn) {
   JobOutput output({.ranks = 1, .output = output_[1], .error = 999});
+  output.Say("error");
   output.Write(0, Stream::kOutput, "out\n");
   EXPECT_FALSE(output.user_left());
-  output.Say("error");
-  EXPECT_TRUE(output.user_left());
+  EXPECT_FALSE(output.waits());
   EXPECT_EQ(output.problem(), "");
+  EXPECT_EQ(Read(output_), "out\n");
+}
+
+TEST_F(JobOutputTest, AClosedFileIsAnErrorOnceItIsNeeded) {
+  JobOutput output({.ranks = 1, .output = 999, .error = error_[1]});
+  output.Say("error");
+  EXPECT_FALSE(output.user_left());
+  output.Write(0, Stream::kOutput, "out\n");
+  EXPECT_TRUE(output.user_left());
 }
 
 TEST_F(JobOutputTest, LabelsAsWideAsTheHighestRank) {
