@@ -13,8 +13,7 @@ class FaultTest(runs.DistTest):
                                r"\S+:\d+, in phase training", r"test_dist: rank 1 exited on signal 9 \(Killed\)"])):
             with self.subTest(kind):
                 run = self.run_program("--nproc=3", "--train-iters=100000", "--no-plots", "--log-freq=1000", "--fault=" + kind,
-                                       "--fault-rank=1", "--fault-iter=3", f"--timeout={TIMEOUT_SECONDS}s",
-                                       "--outputs=" + self.path(kind), code=code)
+                                       "--fault-rank=1", "--fault-iter=3", f"--timeout={TIMEOUT_SECONDS}s", code=code, outputs=kind)
                 errors = run.err.splitlines()
                 self.assertEqual(len(errors), len(expected), run.err)
                 for line, pattern in zip(errors, expected):
