@@ -63,8 +63,10 @@ using TextsById = std::map<std::int32_t, std::string>;
 bool Add(const Json& id, const Json& text, TextsById& tokens) {
   constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
   const std::int64_t number = id.is_number_integer() ? id.get<std::int64_t>() : -1;
-  if (number < 0 || number > kLargest || !text.is_string() || text == "") return false;
-  tokens.emplace(static_cast<std::int32_t>(number), text.get<std::string>());
+  if (number < 0 || number > kLargest || !text.is_string()) return false;
+  const std::string content = text;
+  if (content.empty()) return false;
+  tokens.emplace(static_cast<std::int32_t>(number), content);
   return true;
 }
 
