@@ -36,8 +36,8 @@ struct WatchdogOptions {
 
 class Watchdog {
  public:
-  // Blocks SIGTERM, SIGINT and SIGHUP (unless ignored) and, with stop_on_signals, SIGUSR1, so that the watchdog handles them. Call
-  // before other threads exist.
+  // Blocks SIGTERM, SIGINT and SIGHUP (unless ignored) and, with stop_on_signals, SIGUSR1, so that the watchdog handles
+  // them. Call before other threads exist.
   static void HoldSignals(bool stop_on_signals);
 
   // Collective. UNAVAILABLE, on all ranks, if the watchdogs cannot connect to rank 0.

@@ -24,9 +24,8 @@ struct Surroundings {
   int cores = 1;       // of a host: physical ones that this process may use
   int slurm_cpus = 0;  // of a host, as Slurm counts them: cores or hardware threads; 0: outside Slurm
   bool as_root = false;
-  bool threads_set = false;  // OMP_NUM_THREADS is in the environment
-  std::string
-      unread_scheduler;  // of whose job this process is, though comm::Job does not know it; empty: none
+  bool threads_set = false;           // OMP_NUM_THREADS is in the environment
+  std::string unread_scheduler = {};  // UnreadScheduler(): of whose job this process is
   std::function<bool(const std::string& host)> resolves = {};  // the name of a host
 };
 
@@ -44,10 +43,11 @@ struct PlannedJob {
 
 // Local. A dry run needs no program. Errors are one line: INVALID_ARGUMENT for contradictory numbers, a binding that
 // does not fit, a host that is not in the job or does not resolve, an incomplete job environment, or launch started by
-// a launcher, or the job of a scheduler whose hosts are not read, without a host file; NOT_FOUND for a missing program; errors of comm::ReadHostFile and comm::CheckRanksOfHost.
+// a launcher, or the job of a scheduler whose hosts are not read, without a host file; NOT_FOUND for a missing program;
+// errors of comm::ReadHostFile and comm::CheckRanksOfHost.
 absl::StatusOr<PlannedJob> PlanJob(const Settings& settings, const Surroundings& here);
 
-// "Grid Engine", "LSF", or "".
+// A scheduler that comm::Job does not know: "Grid Engine", "LSF", or "".
 std::string UnreadScheduler(const comm::Lookup& lookup);
 
 // The fewest cores of any host of a job, from Slurm's SLURM_JOB_CPUS_PER_NODE ("72(x2),36") or PBS's NCPUS ("32", per

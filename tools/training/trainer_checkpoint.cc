@@ -1,22 +1,16 @@
 // The part of Trainer that writes checkpoints and reads them.
-#include <chrono>
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/path.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "comm/flight_recorder.h"
 #include "tools/revision/revision.h"
 #include "tools/training/resume.h"
 #include "tools/training/trainer.h"
 
 namespace plait::training {
 namespace {
-
-double NowSeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 absl::Status ReadLossScale(const parallel::Checkpoint& checkpoint, parallel::LossScaler& scaler) {
   parallel::LossScalerState state;
@@ -100,9 +94,9 @@ absl::Status Trainer::Save() {
   task_.Save(state);
   // Names of classes and folders may be of another encoding, which a checkpoint refuses.
   for (auto& [name, text] : state.texts) text = base::ValidUtf8(text);
-  const double begin = NowSeconds();
+  const double begin = comm::FlightRecorder::Now();
   const absl::StatusOr<std::vector<parallel::TensorPiece>> pieces = model_->Pieces();
-  pieces_seconds_ = NowSeconds() - begin;
+  pieces_seconds_ = comm::FlightRecorder::Now() - begin;
   PLAIT_RETURN_IF_ERROR(run_.world.Agree(pieces.status()));
   PLAIT_RETURN_IF_ERROR(base::Prefixed(saver_->Start(step_, *pieces, state), "--checkpoint-dir"));
   return flushed;

@@ -14,8 +14,8 @@
 //   period; exit code 124, and a last line that says which ranks wrote last, and when.
 // - If a rank fails, the launcher ends the others, or after the grace period the supervisor does. The last lines
 //   name the rank that failed first, how, and its last lines of output.
-// - If nobody reads the standard output any more, the job gets SIGTERM. A reader who only stops makes the ranks wait, while signals
-//   and timeouts are served; once they end the job, what he does not take is dropped.
+// - If nobody reads the standard output any more, the job gets SIGTERM. A reader who only stops makes the ranks wait,
+//   while signals and timeouts are served; once they end the job, what he does not take is dropped.
 // - If this process ends in any way, so does the job: the kernel sends SIGTERM to the launcher (SIGHUP to a shielded
 //   one), and the agents end their ranks when they lose the connection. When the command ends, remaining descendants of
 //   this process are killed.
